@@ -1,0 +1,19 @@
+"""The frame around every page: page list and sidebar. Start it with `streamlit run app.py`."""
+
+import os
+
+# Read by torch's thread pool when it is loaded: idle threads that spin would take the cores from training.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import streamlit as st
+
+from ui import nav, resources, sidebar
+
+nav.mark_app()
+st.set_page_config(page_title="Loupe", page_icon="🔍", layout="wide")
+resources.warm_up()
+page = st.navigation(nav.pages())
+device = sidebar.draw()
+page.run()
+sidebar.finish(device)

@@ -1,0 +1,181 @@
+"""All settings of a model, a training run and a draw: frozen, checked when made, to and from JSON."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, Self
+
+Objective = Literal["clm", "mlm"]
+
+
+def _require(rule: bool, message: str) -> None:
+    if not rule:
+        raise ValueError(message)
+
+
+def _choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    _require(value in allowed, f"{name} must be one of {', '.join(allowed)}, not {value!r}.")
+
+
+class _Json:
+    """To and from a plain dictionary; an unknown name is an error, not a silent default."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)  # type: ignore[call-overload]
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+        unknown = sorted(set(values) - known)
+        _require(not unknown, f"{cls.__name__} has no setting {', '.join(unknown)}. It knows {', '.join(sorted(known))}.")
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class ModelConfig(_Json):
+    """The shape of a `Transformer` and every switch of its architecture.
+
+    Attributes:
+        vocab_size: number of ids that it can read and predict, special ids included.
+        context_length: most tokens that it sees at once.
+        n_layer, n_head, d_model: blocks, query heads, width of the residual stream.
+        n_kv_head: key/value heads; None means `n_head`. Must divide `n_head`.
+        d_ff: width of the MLP; None means 4·d_model (for SwiGLU the nearest to 8/3·d_model, equal parameters).
+        objective: "clm" looks only backwards, "mlm" in both directions.
+        norm_place: "pre" normalises a block's input, "post" its output (as in 2017).
+        tie_head: the output matrix is the embedding matrix.
+    """
+
+    vocab_size: int
+    context_length: int = 128
+    n_layer: int = 4
+    n_head: int = 4
+    d_model: int = 128
+    n_kv_head: int | None = None
+    d_ff: int | None = None
+    objective: Objective = "clm"
+    positions: Literal["learned", "sinusoidal", "rotary"] = "learned"
+    norm: Literal["layernorm", "rmsnorm"] = "layernorm"
+    activation: Literal["gelu", "relu2", "swiglu"] = "gelu"
+    norm_place: Literal["pre", "post"] = "pre"
+    bias: bool = True
+    tie_head: bool = True
+    qk_norm: bool = False
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "context_length", "n_layer", "n_head", "d_model"):
+            value = getattr(self, name)
+            _require(isinstance(value, int) and value >= 1, f"{name} must be a whole number of at least 1, not {value!r}.")
+        if self.d_model % self.n_head:
+            divisors = [str(h) for h in range(1, self.d_model + 1) if self.d_model % h == 0]
+            near = sorted(divisors, key=lambda h: abs(int(h) - self.n_head))[:3]
+            raise ValueError(
+                f"d_model {self.d_model} is not divisible by n_head {self.n_head}. "
+                f"Try n_head {', '.join(sorted(near, key=int))}."
+            )
+        if self.n_kv_head is not None:
+            _require(
+                self.n_kv_head >= 1 and self.n_head % self.n_kv_head == 0,
+                f"n_kv_head {self.n_kv_head} must divide n_head {self.n_head}.",
+            )
+        _require(self.d_ff is None or self.d_ff >= 1, f"d_ff must be at least 1, not {self.d_ff}.")
+        _choice("objective", self.objective, ("clm", "mlm"))
+        _choice("positions", self.positions, ("learned", "sinusoidal", "rotary"))
+        _choice("norm", self.norm, ("layernorm", "rmsnorm"))
+        _choice("activation", self.activation, ("gelu", "relu2", "swiglu"))
+        _choice("norm_place", self.norm_place, ("pre", "post"))
+        _require(0 <= self.dropout < 1, f"dropout must be at least 0 and below 1, not {self.dropout}.")
+        _require(
+            self.positions != "rotary" or self.d_head % 2 == 0,
+            f"rotary positions turn pairs of numbers, so d_model/n_head must be even; it is {self.d_head}.",
+        )
+        _require(
+            self.positions != "sinusoidal" or self.d_model % 2 == 0,
+            f"sinusoidal positions need an even d_model, not {self.d_model}.",
+        )
+
+    @property
+    def d_head(self) -> int:
+        """Width of one head."""
+        return self.d_model // self.n_head
+
+    @property
+    def kv_heads(self) -> int:
+        """Key/value heads, resolved."""
+        return self.n_kv_head or self.n_head
+
+    @property
+    def ff_width(self) -> int:
+        """Width of the MLP, resolved."""
+        if self.d_ff:
+            return self.d_ff
+        return round(8 * self.d_model / 3) if self.activation == "swiglu" else 4 * self.d_model
+
+
+@dataclass(frozen=True)
+class TrainConfig(_Json):
+    """How a run learns.
+
+    Attributes:
+        steps: optimizer steps in the whole schedule.
+        batch_size: rows of `context_length` tokens in a step.
+        learning_rate: highest rate, reached after `warmup_steps`; the schedule ends at `min_lr_share` of it.
+        grad_clip: largest gradient norm; 0 turns clipping off.
+        eval_every, checkpoint_every: in steps. `eval_rows`: validation rows scored each time.
+        mask_prob: share of the tokens that MLM hides. Not used by CLM.
+        aligned_share: share of the training rows that begin at the start of a line (a story).
+        seed: of the initial weights, the order of the data, the masks and dropout.
+    """
+
+    steps: int = 1000
+    batch_size: int = 16
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    learning_rate: float = 3e-3
+    min_lr_share: float = 0.0
+    warmup_steps: int = 50
+    schedule: Literal["linear", "cosine", "constant"] = "linear"
+    weight_decay: float = 0.1
+    grad_clip: float = 1.0
+    eval_every: int = 50
+    eval_rows: int = 32
+    checkpoint_every: int = 200
+    mask_prob: float = 0.15
+    aligned_share: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "eval_every", "eval_rows", "checkpoint_every"):
+            value = getattr(self, name)
+            _require(isinstance(value, int) and value >= 1, f"{name} must be a whole number of at least 1, not {value!r}.")
+        _choice("optimizer", self.optimizer, ("adamw", "muon"))
+        _choice("schedule", self.schedule, ("linear", "cosine", "constant"))
+        _require(self.learning_rate > 0, f"learning_rate must be above 0, not {self.learning_rate}.")
+        _require(0 <= self.min_lr_share <= 1, f"min_lr_share must lie between 0 and 1, not {self.min_lr_share}.")
+        _require(self.warmup_steps >= 0, f"warmup_steps must be at least 0, not {self.warmup_steps}.")
+        _require(self.weight_decay >= 0, f"weight_decay must be at least 0, not {self.weight_decay}.")
+        _require(self.grad_clip >= 0, f"grad_clip must be at least 0 (0 is off), not {self.grad_clip}.")
+        _require(0 < self.mask_prob <= 1, f"mask_prob must be above 0 and at most 1, not {self.mask_prob}: with nothing hidden there is nothing to learn.")
+        _require(0 <= self.aligned_share <= 1, f"aligned_share must lie between 0 and 1, not {self.aligned_share}.")
+
+
+@dataclass(frozen=True)
+class SamplingConfig(_Json):
+    """How a token is drawn. Order: temperature, then top-k, then top-p, then min-p."""
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    seed: int | None = None
+    n_tokens: int = 100
+
+    def __post_init__(self) -> None:
+        check_sampling(self.temperature, self.top_k, self.top_p, self.min_p)
+        _require(self.n_tokens >= 0, f"n_tokens must be at least 0, not {self.n_tokens}.")
+
+
+def check_sampling(temperature: float, top_k: int | None, top_p: float | None, min_p: float | None) -> None:
+    """Refuse sampling settings outside their range; None (and top_k 0) means off."""
+    _require(0 <= temperature < float("inf"), f"temperature must be at least 0 (0 is greedy), not {temperature}.")
+    _require(top_k is None or top_k >= 0, f"top_k must be at least 1 (0 or None is off), not {top_k}.")
+    _require(top_p is None or 0 <= top_p <= 1, f"top_p must lie between 0 and 1, not {top_p}.")
+    _require(min_p is None or 0 <= min_p <= 1, f"min_p must lie between 0 and 1, not {min_p}.")

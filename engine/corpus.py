@@ -1,0 +1,164 @@
+"""Texts to learn from: bytes of an upload to text, the built-in texts, and the train/validation split."""
+
+import codecs
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+from engine.tokenizers import Tokenizer, repair_text
+
+MAX_UPLOAD_BYTES = 5_000_000
+ENCODINGS = {  # what people's text files are in when they are not UTF-8
+    "cp1252": "Windows, Western Europe (cp1252)",
+    "latin-1": "ISO Latin 1",
+    "utf-16-le": "UTF-16, little endian",
+    "cp1250": "Windows, Central Europe (cp1250)",
+    "cp1251": "Windows, Cyrillic (cp1251)",
+    "shift_jis": "Japanese (Shift JIS)",
+    "gb18030": "Chinese (GB 18030)",
+    "euc_kr": "Korean (EUC-KR)",
+}
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A text to train on.
+
+    Attributes:
+        name: for people.
+        kind: "stories", "python-docs", "pasted" or "uploaded".
+        text: the training part and, if `val_text` is None, the validation part too.
+        val_text: a validation text of its own (the stories have one: fresh stories from another seed).
+    """
+
+    name: str
+    kind: str
+    text: str
+    val_text: str | None = None
+
+    @property
+    def sha256(self) -> str:
+        """Fingerprint of both texts."""
+        return hashlib.sha256(f"{self.text}\x00{self.val_text}".encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Size of a text. `words` are runs without white space, `kinds` the different characters."""
+
+    characters: int
+    bytes: int
+    words: int
+    lines: int
+    kinds: int
+
+
+def statistics(text: str) -> Statistics:
+    """Count a text."""
+    return Statistics(
+        len(text), len(text.encode("utf-8")), len(text.split()), text.count("\n") + bool(text and text[-1] != "\n"), len(set(text))
+    )
+
+
+class UnknownEncoding(ValueError):
+    """The bytes are text, but not UTF-8: somebody must choose an encoding. `offset` is the first byte that is not."""
+
+    def __init__(self, offset: int, byte: int) -> None:
+        super().__init__(
+            f"This file is not UTF-8: byte {offset} is 0x{byte:02X}. Choose the encoding it was saved in, "
+            "or save it as UTF-8 in your editor."
+        )
+        self.offset = offset
+
+
+def decode_upload(data: bytes, encoding: str | None = None) -> str:
+    """Text of an uploaded file: UTF-8, or UTF-16 with a byte-order mark, or the encoding that was chosen.
+
+    Line ends are kept as they are; a byte-order mark is not part of the text.
+
+    Raises:
+        UnknownEncoding: not UTF-8 and no encoding chosen.
+        ValueError: too large, binary, or not valid in the chosen encoding.
+
+    >>> decode_upload(b"\\xef\\xbb\\xbfhi"), decode_upload(b"caf\\xe9", "cp1252")
+    ('hi', 'café')
+    """
+    if len(data) > MAX_UPLOAD_BYTES:
+        raise ValueError(f"The file has {len(data):,} bytes; at most {MAX_UPLOAD_BYTES:,} are taken. Cut it into parts.")
+    for mark, name in _BOMS:
+        if data.startswith(mark):
+            encoding = encoding or name
+            break
+    else:
+        if b"\x00" in data and encoding not in ("utf-16-le",):
+            raise ValueError("This file is not text (it holds zero bytes). Upload a plain .txt file.")
+    try:
+        text = data.decode(encoding or "utf-8")
+    except UnicodeDecodeError as error:
+        if encoding is None:
+            raise UnknownEncoding(error.start, data[error.start]) from error
+        raise ValueError(f"The file is not valid {encoding}: byte {error.start} does not fit. Choose another encoding.") from error
+    control = sum(c < " " and c not in "\t\n\r\f\x1b" for c in text)
+    if control > len(text) / 100:
+        raise ValueError("This file is not text (too many control characters). Upload a plain .txt file.")
+    return text.removeprefix("\ufeff")
+
+
+@lru_cache(maxsize=2)
+def stories(n_stories: int = 4000, seed: int = 1) -> Corpus:
+    """Made-up stories from the grammar, whose true distribution is known; validation stories from another seed."""
+    from engine.grammar import story_text  # the rules are only read when stories are wanted
+
+    return Corpus("Stories", "stories", story_text(seed, n_stories), story_text(seed + 1_000_003, max(100, n_stories // 20)))
+
+
+@lru_cache(maxsize=1)
+def python_docs() -> Corpus:
+    """Real English that is on every machine: Python's own help texts (`pydoc_data.topics`), about half a megabyte."""
+    from pydoc_data.topics import topics
+
+    return Corpus("Python docs", "python-docs", "\n".join(topics[name] for name in sorted(topics)))
+
+
+def own_text(text: str, *, name: str = "Your text", kind: str = "pasted") -> Corpus:
+    """A pasted or uploaded text."""
+    return Corpus(name, kind, repair_text(text)[0])
+
+
+def split(corpus: Corpus, val_share: float = 0.1) -> tuple[str, str]:
+    """Training and validation text. The validation part is the end of the text, so no window sees both.
+
+    Raises:
+        ValueError: if the share is not in [0, 0.5].
+    """
+    if corpus.val_text is not None:
+        return corpus.text, corpus.val_text
+    if not 0 <= val_share <= 0.5:
+        raise ValueError(f"The validation share must lie between 0 and 0.5, not {val_share}.")
+    cut = len(corpus.text) - round(len(corpus.text) * val_share)
+    return corpus.text[:cut], corpus.text[cut:]
+
+
+@dataclass(frozen=True)
+class SplitPreview:
+    """What a tokenizer makes of a split: tokens and how many full rows of the context fit."""
+
+    train_tokens: int
+    val_tokens: int
+    train_rows: int
+    val_rows: int
+
+
+def preview(corpus: Corpus, tokenizer: Tokenizer, context_length: int, val_share: float = 0.1) -> SplitPreview:
+    """Count before training starts.
+
+    Raises:
+        ValueError: if the training part is too short for one row, with the numbers.
+    """
+    from engine.batches import need_tokens
+
+    train_text, val_text = split(corpus, val_share)
+    n_train, n_val = len(tokenizer.encode(train_text)), len(tokenizer.encode(val_text))
+    need_tokens(n_train, context_length, "training text")
+    return SplitPreview(n_train, n_val, (n_train - 1) // context_length, max(0, n_val - 1) // context_length)

@@ -1,0 +1,177 @@
+"""How good a model is: loss, perplexity, bits per byte, entropy, rank, and the score of a whole text.
+
+Logarithms are natural; the unit is the nat unless a name says bits.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from engine.model import Transformer
+
+IGNORED = -100  # a target that the loss leaves out
+
+
+def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """Mean surprisal in nats of the targets, over the scored ones only.
+
+    Args:
+        logits: (…,V).
+        targets: (…) int64; -100 is left out.
+
+    Raises:
+        ValueError: if no target is scored.
+
+    >>> C = torch.tensor([[3.2, 1.1, 0.4, 2.4, -1.0]])
+    >>> round(cross_entropy(C, torch.tensor([0])).item(), 4), round(cross_entropy(C, torch.tensor([4])).item(), 4)
+    (0.4993, 4.6993)
+    """
+    if not bool((targets != IGNORED).any()):
+        raise ValueError("No target is scored, so there is no loss. Give at least one target that is not -100.")
+    return F.cross_entropy(logits.flatten(0, -2).float(), targets.flatten(), ignore_index=IGNORED)
+
+
+def perplexity(loss: float) -> float:
+    """exp(mean loss): how many equally likely choices would surprise as much. Infinite above 709.78 nats."""
+    try:
+        return math.exp(loss)
+    except OverflowError:
+        return math.inf
+
+
+def bits_per_byte(total_nats: float, n_bytes: int) -> float:
+    """Surprisal of a text divided by its UTF-8 length: comparable across tokenizers."""
+    if n_bytes < 1:
+        raise ValueError("Bits per byte needs a text of at least 1 byte.")
+    return total_nats / math.log(2) / n_bytes
+
+
+def entropy(probs: ArrayLike) -> float:
+    """-Σ p log p in nats, with 0 log 0 = 0 (Shannon 1948)."""
+    p = np.asarray(probs, dtype=np.float64)
+    p = p[p > 0]
+    return float(-(p * np.log(p)).sum())
+
+
+def kl_divergence(p: NDArray, q: NDArray) -> NDArray:
+    """Σ p log(p/q) in nats along the last axis: what it costs to believe q when p is true."""
+    p, q = np.asarray(p, np.float64), np.asarray(q, np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(p > 0, p * np.log(p / q), 0.0).sum(axis=-1)
+
+
+def log_softmax(logits: NDArray) -> NDArray:
+    """Log-probabilities in float64 along the last axis; the maximum is subtracted first, so nothing overflows."""
+    z = np.asarray(logits, np.float64)
+    z = z - z.max(axis=-1, keepdims=True)
+    return z - np.log(np.exp(z).sum(axis=-1, keepdims=True))
+
+
+def softmax(logits: NDArray) -> NDArray:
+    """Probabilities in float64 along the last axis."""
+    return np.exp(log_softmax(logits))
+
+
+def rank(probs: ArrayLike, token_id: int) -> int:
+    """Place of a token when all are sorted by probability: 1 is the likeliest; equal ones share the better place."""
+    p = np.asarray(probs)
+    return int((p > p[token_id]).sum()) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class NextTokenScores:
+    """How well each position predicted the token that came next: N - 1 rows for N tokens.
+
+    Attributes:
+        log_probs: natural log of the probability that the true next token got.
+        ranks: its place, 1 is the likeliest.
+        entropies: of the whole distribution at that position, nats.
+        running_perplexity: exp of the mean surprisal so far.
+    """
+
+    log_probs: NDArray
+    ranks: NDArray
+    entropies: NDArray
+    running_perplexity: NDArray
+
+    @property
+    def loss(self) -> float:
+        """Mean surprisal in nats per token."""
+        return float(-self.log_probs.mean())
+
+
+def next_token_scores(logits: NDArray, ids: list[int]) -> NextTokenScores:
+    """Score logits (N,V) of a causal model against the tokens (N,) themselves: row t against token t + 1.
+
+    Raises:
+        ValueError: with fewer than 2 tokens, as the first has nothing before it to be predicted from.
+    """
+    if len(ids) < 2:
+        raise ValueError(f"Scoring needs at least 2 tokens, and the text has {len(ids)}: the first token is given, not predicted.")
+    all_log_probs = log_softmax(logits[: len(ids) - 1])  # (N-1,V)
+    true = all_log_probs[np.arange(len(ids) - 1), ids[1:]]
+    probs = np.exp(all_log_probs)
+    entropies = -np.where(probs > 0, probs * all_log_probs, 0.0).sum(axis=-1)
+    mean_so_far = -np.cumsum(true) / np.arange(1, len(ids))
+    ranks = (all_log_probs > true[:, None]).sum(axis=-1) + 1
+    return NextTokenScores(true, ranks, entropies, np.array([perplexity(x) for x in mean_so_far]))
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Score of a text of any length.
+
+    Attributes:
+        log_probs: (N-1,) natural log of each token's probability, each token once.
+        positions: (N-1,) which token of the text it is: 1 … N-1.
+        contexts: (N-1,) how many tokens before it the model saw.
+    """
+
+    log_probs: NDArray
+    positions: NDArray
+    contexts: NDArray
+
+    @property
+    def loss(self) -> float:
+        """Mean surprisal in nats per token, over the whole text (not a mean of means)."""
+        return float(-self.log_probs.mean())
+
+
+@torch.no_grad()
+def score(model: "Transformer", ids: list[int], *, stride: int | None = None) -> Scores:
+    """Score every token but the first by sliding the model's window over the text.
+
+    Args:
+        stride: how far the window moves; each later token sees at least `context_length - stride` before it.
+            None is half the context.
+
+    Raises:
+        ValueError: for fewer than 2 tokens, a stride outside 1…context_length, or a masked model.
+    """
+    config = model.config
+    stride = stride or max(1, config.context_length // 2)
+    if config.objective != "clm":
+        raise ValueError("A masked model gives no probability to a whole text. Choose a causal model.")
+    if len(ids) < 2:
+        raise ValueError(f"Scoring needs at least 2 tokens, and the text has {len(ids)}: the first token is given, not predicted.")
+    if not 1 <= stride <= config.context_length:
+        raise ValueError(f"stride must lie between 1 and context_length {config.context_length}, not {stride}.")
+    log_probs, contexts, scored, begin = [], [], 0, 0
+    while scored < len(ids) - 1:
+        window = torch.tensor([ids[begin : begin + config.context_length]], device=model.device)
+        targets = torch.tensor(ids[begin + 1 : begin + 1 + config.context_length], device=model.device)
+        rows = model(window)[0, : len(targets)].double().log_softmax(-1)
+        fresh = begin + len(targets) - scored  # targets that no earlier window scored
+        true = rows.gather(1, targets[:, None])[:, 0]
+        log_probs.append(true[len(targets) - fresh :].cpu().numpy())
+        contexts.append(np.arange(len(targets) - fresh + 1, len(targets) + 1))
+        scored += fresh
+        begin += stride
+    return Scores(np.concatenate(log_probs), np.arange(1, len(ids)), np.concatenate(contexts))

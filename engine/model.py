@@ -1,0 +1,333 @@
+"""One transformer for every architecture shown: the switches are in `ModelConfig`, there are no subclasses.
+
+Letters in shape comments: B batch, T positions, C d_model, H heads, D d_head, V vocabulary, L layers.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.config import ModelConfig
+
+
+class Recorder:
+    """Collects what one forward pass computes; may silence heads on the way.
+
+    Args:
+        ablate: (layer, head) pairs whose output is set to zero before it is added to the residual stream.
+
+    Attributes:
+        kept: name -> one tensor per layer, in order. Names: "q", "k", "v", "weights", "heads" (B,H,T,D),
+            "attention_out", "mlp_out" (B,T,C), "residual" (B,T,C; L + 1 of them, the first is the embedding).
+    """
+
+    def __init__(self, ablate: Iterable[tuple[int, int]] = ()) -> None:
+        self.kept: defaultdict[str, list[Tensor]] = defaultdict(list)
+        self._silenced: defaultdict[int, list[int]] = defaultdict(list)
+        for layer, head in ablate:
+            self._silenced[layer].append(head)
+
+    def keep(self, **tensors: Tensor) -> None:
+        for name, tensor in tensors.items():
+            self.kept[name].append(tensor.detach())
+
+    def silence(self, layer: int, heads: Tensor) -> Tensor:
+        """Zero the chosen heads of (B,H,T,D); a copy, so that nobody else's numbers change."""
+        if layer not in self._silenced:
+            return heads
+        heads = heads.clone()
+        heads[:, self._silenced[layer]] = 0
+        return heads
+
+
+class KVCache:
+    """Keys and values of the tokens seen so far, so that the next token costs one position.
+
+    Holds at most `context_length` tokens. Beyond that a token's key and value would have to forget what fell out of
+    the window, so the cache is refused and the caller runs the last `context_length` tokens anew.
+    """
+
+    def __init__(self, config: ModelConfig, batch_size: int = 1, device: torch.device | str = "cpu") -> None:
+        shape = (config.n_layer, batch_size, config.kv_heads, config.context_length, config.d_head)
+        self.k = torch.zeros(shape, device=device)
+        self.v = torch.zeros(shape, device=device)
+        self.length = 0
+
+    def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Store (B,Hkv,T,D) of the new tokens; give back those of all tokens."""
+        end = self.length + k.shape[2]
+        self.k[layer, :, :, self.length : end] = k
+        self.v[layer, :, :, self.length : end] = v
+        return self.k[layer, :, :, :end], self.v[layer, :, :, :end]
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Scaled dot-product attention, step by step (Vaswani et al. 2017, arXiv:1706.03762, eq. 1).
+
+    Args:
+        q, k, v: (B,H,T,D), (B,H,S,D), (B,H,S,D).
+        visible: (T,S) bool, True where a query may look; None: everywhere.
+
+    Returns:
+        Output (B,H,T,D) and weights (B,H,T,S); each row of the weights sums to 1.
+    """
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # (B,H,T,S)
+    if visible is not None:
+        scores = scores.masked_fill(~visible, -math.inf)
+    weights = scores.softmax(dim=-1)
+    return weights @ v, weights
+
+
+def rotate(x: Tensor, turns: Tensor) -> Tensor:
+    """Turn each pair of numbers of x (B,H,T,D) by the angle of its position (Su et al. 2021, arXiv:2104.09864).
+
+    Args:
+        turns: (T, D/2) complex numbers of modulus 1.
+    """
+    pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * turns).flatten(-2)
+
+
+def rotary_turns(context_length: int, d_head: int, base: float = 10000.0) -> Tensor:
+    """exp(i · position · base^(-2j/d_head)), shape (context_length, d_head / 2), complex."""
+    angles = torch.outer(torch.arange(context_length).float(), base ** (-torch.arange(0, d_head, 2).float() / d_head))
+    return torch.polar(torch.ones_like(angles), angles)
+
+
+def sinusoidal_positions(context_length: int, d_model: int) -> Tensor:
+    """The fixed table of Vaswani et al. 2017, §3.5: (context_length, d_model), sine at even, cosine at odd columns."""
+    turns = rotary_turns(context_length, d_model)
+    return torch.stack((turns.imag, turns.real), dim=-1).flatten(-2)
+
+
+def dropped(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
+    """Dropout (Srivastava et al. 2014) from the caller's generator; without one nothing is dropped."""
+    if generator is None or p == 0:
+        return x
+    keep = torch.rand(x.shape, generator=generator, device=generator.device).to(x.device) >= p
+    return x * keep / (1 - p)
+
+
+class Norm(nn.Module):
+    """LayerNorm (Ba et al. 2016, arXiv:1607.06450) or RMSNorm (Zhang & Sennrich 2019, arXiv:1910.07467)."""
+
+    def __init__(self, config: ModelConfig, width: int) -> None:
+        super().__init__()
+        self.rms = config.norm == "rmsnorm"
+        self.weight = nn.Parameter(torch.empty(width))
+        self.bias = nn.Parameter(torch.empty(width)) if config.bias and not self.rms else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.rms:
+            return F.rms_norm(x, self.weight.shape, self.weight, 1e-5)
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, 1e-5)
+
+
+class Attention(nn.Module):
+    """Queries look at keys and take a weighted mean of the values."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        inner, kv_inner = config.n_head * config.d_head, config.kv_heads * config.d_head
+        self.q = nn.Linear(config.d_model, inner, bias=config.bias)
+        self.k = nn.Linear(config.d_model, kv_inner, bias=config.bias)
+        self.v = nn.Linear(config.d_model, kv_inner, bias=config.bias)
+        self.out = nn.Linear(inner, config.d_model, bias=config.bias)
+        self.q_norm = Norm(config, config.d_head) if config.qk_norm else None
+        self.k_norm = Norm(config, config.d_head) if config.qk_norm else None
+
+    def forward(
+        self, x: Tensor, layer: int, turns: Tensor | None, cache: KVCache | None, recorder: Recorder | None
+    ) -> Tensor:
+        B, T, _ = x.shape
+        q, k, v = (f(x).view(B, T, -1, self.config.d_head).transpose(1, 2) for f in (self.q, self.k, self.v))
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        if turns is not None:
+            q, k = rotate(q, turns), rotate(k, turns)
+        if cache is not None:
+            k, v = cache.extend(layer, k, v)
+        if self.config.kv_heads != self.config.n_head:  # several query heads share one key/value head
+            k, v = (t.repeat_interleave(self.config.n_head // self.config.kv_heads, dim=1) for t in (k, v))
+        heads = self._look(q, k, v, layer, recorder)  # (B,H,T,D)
+        return self.out(heads.transpose(1, 2).reshape(B, T, -1))
+
+    def _look(self, q: Tensor, k: Tensor, v: Tensor, layer: int, recorder: Recorder | None) -> Tensor:
+        causal = self.config.objective == "clm"
+        T, S = q.shape[2], k.shape[2]
+        if recorder is None and (T == S or T == 1 or not causal):  # the fast path, the same numbers to 1e-5
+            return F.scaled_dot_product_attention(q, k, v, is_causal=causal and T > 1)
+        # Row t of the new tokens sits at position S - T + t and sees itself and everything before.
+        visible = torch.ones(T, S, dtype=torch.bool, device=q.device).tril(S - T) if causal else None
+        heads, weights = attend(q, k, v, visible)
+        if recorder is not None:
+            heads = recorder.silence(layer, heads)
+            recorder.keep(q=q, k=k, v=v, weights=weights, heads=heads)
+        return heads
+
+
+class MLP(nn.Module):
+    """Two matrices and a bend, the same at every position."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.activation = config.activation
+        self.up = nn.Linear(config.d_model, config.ff_width, bias=config.bias)
+        gated = config.activation == "swiglu"
+        self.gate = nn.Linear(config.d_model, config.ff_width, bias=config.bias) if gated else None
+        self.down = nn.Linear(config.ff_width, config.d_model, bias=config.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.gate is not None:  # SwiGLU (Shazeer 2020, arXiv:2002.05202)
+            return self.down(F.silu(self.gate(x)) * self.up(x))
+        if self.activation == "relu2":  # squared ReLU (So et al. 2021, arXiv:2109.08668)
+            return self.down(F.relu(self.up(x)).square())
+        return self.down(F.gelu(self.up(x)))
+
+
+class Block(nn.Module):
+    """Attention, then MLP; each adds its result to the residual stream."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.attention_norm = Norm(config, config.d_model)
+        self.attention = Attention(config)
+        self.mlp_norm = Norm(config, config.d_model)
+        self.mlp = MLP(config)
+
+    def forward(
+        self,
+        x: Tensor,
+        layer: int,
+        turns: Tensor | None,
+        cache: KVCache | None,
+        recorder: Recorder | None,
+        dropout: torch.Generator | None,
+    ) -> Tensor:
+        pre, p = self.config.norm_place == "pre", self.config.dropout
+        attention_out = self.attention(self.attention_norm(x) if pre else x, layer, turns, cache, recorder)
+        x = x + dropped(attention_out, p, dropout)
+        x = x if pre else self.attention_norm(x)
+        mlp_out = self.mlp(self.mlp_norm(x) if pre else x)
+        x = x + dropped(mlp_out, p, dropout)
+        x = x if pre else self.mlp_norm(x)
+        if recorder is not None:
+            recorder.keep(attention_out=attention_out, mlp_out=mlp_out, residual=x)
+        return x
+
+
+class Transformer(nn.Module):
+    """A language model: ids in, logits at every position out.
+
+    Args:
+        config: the shape.
+        generator: source of the initial weights; None is seed 0. The global random state is never touched.
+    """
+
+    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.config = config
+        with torch.device("meta"):  # no memory and no random numbers yet
+            self.embedding = nn.Embedding(config.vocab_size, config.d_model)
+            learned = config.positions == "learned"
+            self.position = nn.Embedding(config.context_length, config.d_model) if learned else None
+            self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
+            self.final_norm = Norm(config, config.d_model) if config.norm_place == "pre" else None
+            self.head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.to_empty(device="cpu")
+        if config.tie_head:
+            self.head.weight = self.embedding.weight
+        self._initialise(generator or torch.Generator().manual_seed(0))
+        self.register_buffer("sinusoid", None, persistent=False)
+        self.register_buffer("turns", None, persistent=False)
+        if config.positions == "sinusoidal":
+            self.sinusoid = sinusoidal_positions(config.context_length, config.d_model)
+        if config.positions == "rotary":
+            self.turns = rotary_turns(config.context_length, config.d_head)
+
+    @torch.no_grad()
+    def _initialise(self, generator: torch.Generator) -> None:
+        """Normal of 0.02; what writes to the residual stream is smaller by √(2L) (Radford et al. 2019, §2.3)."""
+        for name, parameter in self.named_parameters():
+            if parameter.ndim == 1:
+                parameter.fill_(1.0 if name.endswith("norm.weight") else 0.0)
+            else:
+                writes = name.endswith(("attention.out.weight", "mlp.down.weight"))
+                std = 0.02 / math.sqrt(2 * self.config.n_layer) if writes else 0.02
+                parameter.normal_(0.0, std, generator=generator)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.embedding.weight.device
+
+    def n_parameters(self) -> int:
+        """Number of weights; a tied head counts once."""
+        return sum(p.numel() for p in self.parameters())
+
+    def embed(self, ids: Tensor, start: int = 0) -> Tensor:
+        """Token vectors plus position vectors: (B,T) -> (B,T,C). `start` is the position of the first id."""
+        x = self.embedding(ids)
+        if self.position is not None:
+            return x + self.position.weight[start : start + ids.shape[1]]
+        if self.sinusoid is not None:
+            return x * math.sqrt(self.config.d_model) + self.sinusoid[start : start + ids.shape[1]]
+        return x
+
+    def read_out(self, x: Tensor) -> Tensor:
+        """Residual stream (…,C) -> logits (…,V)."""
+        return self.head(x if self.final_norm is None else self.final_norm(x))
+
+    def forward(
+        self,
+        ids: Tensor,
+        *,
+        cache: KVCache | None = None,
+        recorder: Recorder | None = None,
+        dropout: torch.Generator | None = None,
+    ) -> Tensor:
+        """Logits (B,T,V) for ids (B,T).
+
+        Args:
+            cache: tokens seen before; the new ones are added to it. Causal models only.
+            recorder: is handed everything that is computed, by the explicit path.
+            dropout: training only: where the dropout masks come from. Without it nothing is dropped, so a model
+                that others train or read at the same time needs no switch of mode.
+
+        Raises:
+            ValueError: if there are no tokens, more than `context_length`, or an id outside the vocabulary.
+        """
+        start = 0 if cache is None else cache.length
+        self._check(ids, start, cache)
+        T = ids.shape[1]
+        x = dropped(self.embed(ids, start), self.config.dropout, dropout)  # (B,T,C)
+        turns = None if self.turns is None else self.turns[start : start + T]
+        if recorder is not None:
+            recorder.keep(residual=x)
+        for layer, block in enumerate(self.blocks):
+            x = block(x, layer, turns, cache, recorder, dropout)
+        if cache is not None:
+            cache.length += T
+        return self.read_out(x)
+
+    def _check(self, ids: Tensor, start: int, cache: KVCache | None) -> None:
+        n, limit = ids.shape[1] + start, self.config.context_length
+        if ids.shape[1] == 0:
+            raise ValueError("There are no tokens to read. Type at least one character.")
+        if n > limit:
+            raise ValueError(
+                f"context_length is {limit} but the text has {n} tokens. Shorten it, or choose a model with a longer context."
+            )
+        if cache is not None and self.config.objective == "mlm":
+            raise ValueError("A masked model looks ahead, so earlier keys change with every token: it can't use a cache.")
+        if int(ids.max()) >= self.config.vocab_size or int(ids.min()) < 0:
+            raise ValueError(
+                f"The model's ids run from 0 to {self.config.vocab_size - 1}, but the text has id "
+                f"{int(ids.max())}. Use the tokenizer that belongs to the model."
+            )

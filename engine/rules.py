@@ -1,0 +1,254 @@
+"""The notation of the story rules: text -> rules made of symbols, with what each place still needs to remember.
+
+The notation is explained at the top of `story_rules.txt`. `engine.grammar` derives stories from the result.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+WORD = r"[^\W\d_]+(?:[-’'][^\W\d_]+)*"
+_TERMINAL = re.compile(rf"“|{WORD}|[^\w\s“]+|\S")
+_CHOICE = re.compile(r"\[([^\[\]]*)\]")
+_SLOT = re.compile(r"\{([^{}]*)\}")
+_DRAW = re.compile(r"(\w+)=(?:(\w+)\.)?(\w+)((?:!\w+)*)")
+_RECALL = re.compile(r"(\w+)\.(\w+)")
+_HEAD = re.compile(r"(forms )?(\w+):\s*(.*)")
+_LINE = re.compile(r"(?:(\d+(?:\.\d+)?)\s*\|)?\s*(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """A word, a run of punctuation or an opening quote, without its leading space."""
+
+    text: str
+    spaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """`{a}` or `{A}`: "a" or "an", whichever suits the next word."""
+
+    capital: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """`{rule}`: one alternative of a rule."""
+
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """`{x=rule}`; `{x=y.form}` (the rule that y's form names); `{x=rule!y}` (other words than y holds)."""
+
+    register: int
+    owner: int | None
+    rule: str
+    different: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """`{x}` or `{x.form}`: say again what register x holds, or one of its forms."""
+
+    register: int
+    form: str
+
+
+Symbol = Terminal | Article | Expand | Draw | Recall
+
+
+class Template:
+    """A sequence of symbols; for each place in it the registers read (before being set) and set from there on."""
+
+    __slots__ = ("symbols", "reads", "sets")
+
+    def __init__(self, symbols: tuple[Symbol, ...]) -> None:
+        """`reads` and `sets` are bit masks, one for each place; `mark_registers` fills them in."""
+        self.symbols = symbols
+        self.reads = [0] * len(symbols)
+        self.sets = [0] * len(symbols)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alternative:
+    """One line of a rule: its text, its weight, its template, and its forms as text and as templates."""
+
+    text: str
+    weight: float
+    template: Template
+    forms: dict[str, str] = field(default_factory=dict)
+    form_templates: dict[str, Template] = field(default_factory=dict)
+
+
+Rules = dict[str, tuple[Alternative, ...]]
+
+
+class RuleReader:
+    """Reads rules; afterwards `rules` holds them and `registers` the number of each register."""
+
+    def __init__(self, text: str) -> None:
+        """Read all lines; ValueError names the line that breaks the notation."""
+        self.rules: Rules = {}
+        self.registers: dict[str, int] = {}
+        self._form_groups: dict[str, dict[str, str]] = {}
+        self._choices: dict[str, str] = {}
+        lists: dict[str, list[Alternative]] = {}
+        current: list[Alternative] | None = None
+        for number, line in enumerate(text.splitlines(), start=1):
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            try:
+                if line[0].isspace():
+                    if current is None:
+                        raise ValueError("an alternative stands before the first rule name.")
+                    current.append(self._alternative(line.strip()))
+                else:
+                    current = self._head(line, lists, current)
+            except ValueError as error:
+                raise ValueError(f"Story rules, line {number} ({line.strip()!r}): {error}") from None
+        self.rules = {name: tuple(alternatives) for name, alternatives in lists.items()}
+        for options, name in self._choices.items():
+            self.rules[name] = tuple(Alternative(each, 1.0, self._template(each)) for each in options.split("/"))
+        self._check()
+        self._mark_registers()
+
+    def _head(
+        self, line: str, lists: dict[str, list[Alternative]], current: list[Alternative] | None
+    ) -> list[Alternative] | None:
+        """A line at the left margin: `name:` opens a rule, `forms name: key=text; ...` names a set of forms."""
+        match = _HEAD.fullmatch(line.strip())
+        if match is None:
+            raise ValueError("write `name:` at the left margin and indent its alternatives.")
+        is_forms, name, rest = match.groups()
+        if is_forms:
+            self._form_groups[name] = dict(_form(part) for part in rest.split(";"))
+            return current
+        if rest or name in lists:
+            raise ValueError("a rule name stands alone on its line and occurs once.")
+        return lists.setdefault(name, [])
+
+    def _alternative(self, line: str) -> Alternative:
+        match = _LINE.fullmatch(line)
+        assert match is not None  # the pattern accepts every line
+        weight, rest = match.groups()
+        text, *extras = (part.strip() for part in rest.split(";"))
+        forms: dict[str, str] = {}
+        for extra in extras:
+            if "=" not in extra and extra not in self._form_groups:
+                raise ValueError(f"there is no `forms {extra}:` above. Write it first, or use key=text.")
+            forms.update([_form(extra)] if "=" in extra else self._form_groups[extra])
+        forms |= {key.capitalize(): value[:1].upper() + value[1:] for key, value in forms.items()}
+        templates = {key: self._template(value) for key, value in forms.items()}
+        return Alternative(text, float(weight or 1), self._template(text), forms, templates)
+
+    def _template(self, text: str) -> Template:
+        symbols: list[Symbol] = []
+        text = _CHOICE.sub(lambda match: "{" + self._choice(match[1]) + "}", text)
+        for index, piece in enumerate(_SLOT.split(text)):
+            if index % 2:
+                symbols.append(self._slot(piece.strip()))
+                continue
+            for word in _TERMINAL.findall(piece):
+                if word in "{}[]" or word[0].isdigit() or word == "_":
+                    raise ValueError(f"{word!r} can't stand in a story: use words and punctuation, numbers spelt out.")
+                symbols.append(Terminal(word, spaced=word == "“" or word[0].isalpha()))
+        return Template(tuple(symbols))
+
+    def _choice(self, options: str) -> str:
+        """The name of the rule that stands for `[one/two]`; equal choices share one."""
+        return self._choices.setdefault(options, f"choice_{len(self._choices) + 1}")
+
+    def _slot(self, slot: str) -> Symbol:
+        if slot in ("a", "A"):
+            return Article(slot == "A")
+        if match := _DRAW.fullmatch(slot):
+            register, owner, rule, different = match.groups()
+            others = tuple(self._register(name) for name in different.split("!")[1:])
+            return Draw(self._register(register), self._register(owner) if owner else None, rule, others)
+        if match := _RECALL.fullmatch(slot):
+            return Recall(self._register(match[1]), match[2])
+        if not slot.isidentifier():
+            raise ValueError(f"{{{slot}}} is not understood. See the notation at the top of story_rules.txt.")
+        return Expand(slot)  # a rule or a register: known when all lines are read
+
+    def _register(self, name: str) -> int:
+        return self.registers.setdefault(name, len(self.registers))
+
+    def _check(self) -> None:
+        """Every name that is used exists; `{x}` is a recall where x is a register."""
+        if "story" not in self.rules:
+            raise ValueError("The rules need one called `story`: every story starts from it.")
+        if both := self.rules.keys() & self.registers.keys():
+            raise ValueError(f"{sorted(both)} are names of rules and of registers. Rename one of the two.")
+        for name, alternatives in self.rules.items():
+            if not alternatives:
+                raise ValueError(f"Rule {name!r} has no alternatives. Indent at least one below it.")
+            for alternative in alternatives:
+                for template in (alternative.template, *alternative.form_templates.values()):
+                    template.symbols = tuple(self._resolve(name, symbol) for symbol in template.symbols)
+
+    def _resolve(self, place: str, symbol: Symbol) -> Symbol:
+        if isinstance(symbol, Expand) and symbol.rule in self.registers:
+            return Recall(self.registers[symbol.rule], "")
+        if isinstance(symbol, Expand | Draw):
+            for rule in self._named_rules(symbol):
+                if rule not in self.rules:
+                    raise ValueError(f"Rule {place!r} uses {rule!r}, which is neither a rule nor a register.")
+                if isinstance(symbol, Draw) and any(not _plain(each.template) for each in self.rules[rule]):
+                    raise ValueError(f"Rule {place!r} draws from {rule!r}, whose alternatives must be plain words.")
+        return symbol
+
+    def _named_rules(self, symbol: Expand | Draw) -> set[str]:
+        """The rules that a symbol can turn to; with an owner, all that its form names anywhere."""
+        if isinstance(symbol, Expand) or symbol.owner is None:
+            return {symbol.rule}
+        lines = (line for alternatives in self.rules.values() for line in alternatives)
+        return {line.forms[symbol.rule] for line in lines if symbol.rule in line.forms}
+
+    def _mark_registers(self) -> None:
+        """Fill in `reads` and `sets` of every template, going round until nothing changes (rules may recur)."""
+        uses = dict.fromkeys(self.rules, 0)
+        templates = [
+            (name, template)
+            for name, alternatives in self.rules.items()
+            for alternative in alternatives
+            for template in (alternative.template, *alternative.form_templates.values())
+        ]
+        changed = True
+        while changed:
+            changed = False
+            for name, template in templates:
+                mark_registers(template, uses)
+                reads = uses[name] | (template.reads[0] if template.symbols else 0)
+                changed |= reads != uses[name]
+                uses[name] = reads
+
+
+def mark_registers(template: Template, uses: dict[str, int]) -> None:
+    """Fill in a template's `reads` and `sets`; `uses` tells for each rule the registers that it may read."""
+    reads = sets = 0
+    for dot in range(len(template.symbols) - 1, -1, -1):
+        symbol = template.symbols[dot]
+        if isinstance(symbol, Draw):
+            reads &= ~(1 << symbol.register)
+            sets |= 1 << symbol.register
+            for register in (*symbol.different, *(() if symbol.owner is None else (symbol.owner,))):
+                reads |= 1 << register
+        elif isinstance(symbol, Recall):
+            reads |= 1 << symbol.register
+        elif isinstance(symbol, Expand):
+            reads |= uses[symbol.rule]
+        template.reads[dot], template.sets[dot] = reads, sets
+
+
+def _form(text: str) -> tuple[str, str]:
+    key, _, value = text.partition("=")
+    return key.strip(), value.strip()
+
+
+def _plain(template: Template) -> bool:
+    return bool(template.symbols) and all(isinstance(symbol, Terminal) for symbol in template.symbols)

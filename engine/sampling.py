@@ -1,0 +1,235 @@
+"""From logits to a drawn token, stage by stage, and from tokens to text.
+
+The order is fixed: temperature, softmax, top-k, top-p, min-p; after every cut what is left is scaled to sum to 1.
+"""
+
+import codecs
+import math
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from engine.config import check_sampling
+from engine.metrics import softmax
+from engine.model import KVCache, Transformer
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """The distribution after one stage.
+
+    Attributes:
+        name: "softmax", "temperature", "top-k", "top-p" or "min-p".
+        probs: (V,) float64, sums to 1; a token that was cut has exactly 0.
+        removed_mass: share of the probability before this stage that it cut away.
+    """
+
+    name: str
+    probs: NDArray
+    removed_mass: float
+
+
+def _as_scores(logits: ArrayLike | torch.Tensor) -> NDArray:
+    """Logits as float64 (V,), refused if no distribution can come of them."""
+    z = logits.detach().double().cpu().numpy() if isinstance(logits, torch.Tensor) else np.asarray(logits, np.float64)
+    if z.ndim != 1 or len(z) == 0:
+        raise ValueError(f"One row of at least 1 logit is needed, not an array of shape {z.shape}.")
+    if np.isnan(z).any() or np.isposinf(z).any() or np.isneginf(z).all():
+        raise ValueError(
+            "The model output is not finite (did its training diverge?). Choose an earlier checkpoint or another model."
+        )
+    return z
+
+
+def _tempered(z: NDArray, temperature: float) -> NDArray:
+    if temperature == 0:  # the limit: everything on the largest logit, of equal ones the lowest id
+        return np.eye(1, len(z), int(z.argmax()))[0]
+    shifted = z - z.max()  # before dividing, so that a tiny temperature can't overflow to inf - inf
+    return softmax(np.maximum(shifted / temperature, -1e308))
+
+
+def _cut(name: str, probs: NDArray, keep: NDArray) -> Stage:
+    kept = np.where(keep, probs, 0.0)
+    mass = kept.sum()
+    return Stage(name, kept / mass, float(max(0.0, 1.0 - mass)))
+
+
+def _top_k(probs: NDArray, k: int) -> NDArray:
+    order = np.argsort(-probs, kind="stable")  # of equal ones the lowest id first
+    keep = np.zeros(len(probs), bool)
+    keep[order[:k]] = True
+    return keep
+
+
+def _top_p(probs: NDArray, p: float) -> NDArray:
+    """The smallest set of likeliest tokens whose mass reaches p, at least one (Holtzman et al. 2019, arXiv:1904.09751)."""
+    order = np.argsort(-probs, kind="stable")
+    before = np.cumsum(probs[order]) - probs[order]
+    keep = np.zeros(len(probs), bool)
+    keep[order[: max(1, int((before < p).sum()))]] = True
+    return keep
+
+
+def sampling_stages(
+    logits: ArrayLike | torch.Tensor,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+) -> list[Stage]:
+    """Every stage from the plain softmax to the distribution that is drawn from.
+
+    Args:
+        logits: (V,).
+        temperature: logits are divided by it; 0 is exactly greedy (of equal logits the lowest id).
+        top_k: keep the k likeliest; None or 0 is off, more than V keeps all.
+        top_p: keep the likeliest until their mass reaches p; None or 1 is off, 0 keeps one.
+        min_p: keep what has at least this share of the likeliest one's probability (Nguyen et al. 2024,
+            arXiv:2407.01082); None or 0 is off.
+
+    Returns:
+        "softmax", "temperature", then one stage for each cut that is on.
+
+    Raises:
+        ValueError: for settings out of range, or logits that are not finite.
+    """
+    check_sampling(temperature, top_k, top_p, min_p)
+    z = _as_scores(logits)
+    stages = [Stage("softmax", softmax(z), 0.0), Stage("temperature", _tempered(z, temperature), 0.0)]
+    if top_k:
+        stages.append(_cut("top-k", stages[-1].probs, _top_k(stages[-1].probs, top_k)))
+    if top_p is not None and top_p < 1:
+        stages.append(_cut("top-p", stages[-1].probs, _top_p(stages[-1].probs, top_p)))
+    if min_p:
+        probs = stages[-1].probs
+        stages.append(_cut("min-p", probs, probs >= min_p * probs.max()))
+    return stages
+
+
+def next_token_distribution(
+    logits: ArrayLike | torch.Tensor,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+) -> NDArray:
+    """The distribution (V,) that the next token is drawn from: the last of `sampling_stages`.
+
+    >>> next_token_distribution([3.2, 1.1, 0.4, 2.4, -1.0], top_p=0.8).round(2).tolist()
+    [0.69, 0.0, 0.0, 0.31, 0.0]
+    """
+    return sampling_stages(logits, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)[-1].probs
+
+
+def draw(probs: NDArray, u: float) -> int:
+    """The id in whose stretch of the cumulative line the number u of [0, 1) falls; never one of probability 0."""
+    line = np.cumsum(probs)
+    found = int(np.searchsorted(line, u, side="right"))
+    return min(found, int(np.flatnonzero(probs)[-1]))  # rounding may leave the line a hair below 1
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One drawn token.
+
+    Attributes:
+        id: the token.
+        probs: (V,) the distribution that it was drawn from.
+        model_probs: (V,) the model's own, before temperature and cuts.
+        log_prob: natural log of the model's own probability of it.
+        u: the random number in [0, 1) that chose it.
+        context: how many tokens the model saw.
+    """
+
+    id: int
+    probs: NDArray
+    model_probs: NDArray
+    log_prob: float
+    u: float
+    context: int
+
+
+class Continuation:
+    """Logits of the next token after a growing row of ids, with a cache as long as everything fits the context.
+
+    Past the context every step is a forward over the last `context_length` tokens: exact, and slower.
+    """
+
+    def __init__(self, model: Transformer, ids: Sequence[int], *, use_cache: bool = True) -> None:
+        if model.config.objective != "clm":
+            raise ValueError("A masked model fills gaps and can't continue a text. Choose a causal model.")
+        if not ids:
+            raise ValueError("There is no token to continue from. Type a prompt of at least 1 character.")
+        self.model = model
+        self.ids = list(ids)
+        self._cache = KVCache(model.config, device=model.device) if use_cache else None
+
+    @torch.no_grad()
+    def logits(self) -> torch.Tensor:
+        """(V,) for the token after the last one."""
+        limit, device = self.model.config.context_length, self.model.device
+        if self._cache is None or len(self.ids) > limit:
+            return self.model(torch.tensor([self.ids[-limit:]], device=device))[0, -1]
+        fresh = self.ids[self._cache.length :]
+        return self.model(torch.tensor([fresh], device=device), cache=self._cache)[0, -1]
+
+
+def generate(
+    model: Transformer,
+    ids: Sequence[int],
+    *,
+    n_tokens: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    seed: int | None = None,
+    use_cache: bool = True,
+) -> Iterator[Step]:
+    """Continue a prompt token by token; leaving the loop stops the computing.
+
+    Args:
+        ids: the prompt, at least one token; only the last `context_length` are seen.
+        seed: of a generator that belongs to this call alone; None draws a fresh one.
+
+    Raises:
+        ValueError: for an empty prompt, a masked model, settings out of range, or logits that are not finite.
+    """
+    check_sampling(temperature, top_k, top_p, min_p)
+    dice = torch.Generator().manual_seed(secrets.randbits(62) if seed is None else seed)
+    text = Continuation(model, ids, use_cache=use_cache)
+    for _ in range(n_tokens):
+        stages = sampling_stages(text.logits(), temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
+        u = float(torch.rand((), generator=dice, dtype=torch.float64))
+        chosen = draw(stages[-1].probs, u)
+        context = min(len(text.ids), model.config.context_length)
+        own = stages[0].probs
+        log_prob = math.log(own[chosen]) if own[chosen] > 0 else -math.inf
+        yield Step(chosen, stages[-1].probs, own, log_prob, u, context)
+        text.ids.append(chosen)
+
+
+class TextStream:
+    """Turns the bytes of tokens into text as they come; half a character waits for its other half.
+
+    >>> stream = TextStream()
+    >>> stream.push(b"\\xf0\\x9f\\x98"), stream.push(b"\\x80"), stream.end()
+    ('', '😀', '')
+    """
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+
+    def push(self, data: bytes) -> str:
+        """Text that is complete now; bytes that can't be UTF-8 come as ``\\xf0``."""
+        return self._decoder.decode(data)
+
+    def end(self) -> str:
+        """What was still waiting, as ``\\xf0``."""
+        return self._decoder.decode(b"", final=True)

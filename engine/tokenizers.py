@@ -1,0 +1,302 @@
+"""Text to ids and back: bytes, characters, our own byte-level BPE, and the published vocabularies.
+
+Every tokenizer gives back any text that it took, byte for byte. Ids run from 0 to `vocab_size - 1`; the special
+ids follow: `mask_id` (what a masked model sees in place of a hidden token), then `end_id`.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import regex
+import rustbpe
+import tiktoken
+
+MASK_TEXT = "[MASK]"
+END_TEXT = "<|endoftext|>"
+GRAPHEME = regex.compile(r"\X")
+
+
+class Token(NamedTuple):
+    """One token of a text.
+
+    Attributes:
+        id: its number in the vocabulary.
+        data: its bytes.
+        text: the bytes read as UTF-8; bytes that are only a part of a character stand as ``\\xf0``.
+        start: index of the character in the text in which its first byte lies.
+        byte_start, byte_end: where it lies in the UTF-8 bytes of the text.
+    """
+
+    id: int
+    data: bytes
+    text: str
+    start: int
+    byte_start: int
+    byte_end: int
+
+
+def repair_text(text: str) -> tuple[str, int]:
+    """Join surrogate pairs into their character and replace lone halves by U+FFFD.
+
+    Returns:
+        The text, now encodable as UTF-8, and how many lone halves were replaced.
+
+    >>> repair_text("\\ud83d\\udc4d and \\ud83d") == ("👍 and \\ufffd", 1)
+    True
+    """
+    try:
+        text.encode("utf-8")
+        return text, 0
+    except UnicodeEncodeError:
+        repaired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return repaired, repaired.count("\ufffd") - text.count("\ufffd")
+
+
+class Tokenizer:
+    """A vocabulary and its rule, run by `tiktoken.Encoding`.
+
+    Args:
+        encoding: ordinary ids first; its special tokens are read only with ``special=True``.
+        vocab_size: number of ordinary ids.
+        spec: what `to_json` writes; enough to build the tokenizer again.
+    """
+
+    def __init__(self, name: str, encoding: tiktoken.Encoding, vocab_size: int, spec: dict[str, Any]) -> None:
+        self.name = name
+        self.vocab_size = vocab_size
+        self.mask_id = vocab_size
+        self._encoding = encoding
+        self._spec = spec
+
+    def model_vocab_size(self, objective: str) -> int:
+        """Rows that a model needs: the ordinary ids, and for "mlm" the mask."""
+        return self.vocab_size + (objective == "mlm")
+
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
+        """Ids of a text. With ``special`` the control tokens' spellings become those tokens, else plain text."""
+        text = repair_text(text)[0]
+        if special:
+            return self._encoding.encode(text, allowed_special="all")
+        return self._encode_plain(text)
+
+    def _encode_plain(self, text: str) -> list[int]:
+        return self._encoding.encode_ordinary(text)
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes of one id.
+
+        Raises:
+            ValueError: if the vocabulary has no such id.
+        """
+        if token_id == self.mask_id:
+            return MASK_TEXT.encode()
+        try:
+            return self._piece(int(token_id))
+        except (KeyError, IndexError, OverflowError) as error:
+            raise ValueError(f"{self.name} has no id {token_id}. Its ids run from 0 to {self.vocab_size - 1}.") from error
+
+    def _piece(self, token_id: int) -> bytes:
+        return self._encoding.decode_single_token_bytes(token_id)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of some ids. Bytes that are no whole character become U+FFFD, as in any text file."""
+        return b"".join(self.token_bytes(i) for i in ids).decode("utf-8", errors="replace")
+
+    def tokens(self, text: str, *, special: bool = False) -> list[Token]:
+        """The tokens of a text, with their bytes and where they lie."""
+        text = repair_text(text)[0]
+        raw = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
+        character_at = (np.cumsum((raw & 0xC0) != 0x80) - 1).tolist()  # byte index -> character index
+        result, at = [], 0
+        for token_id in self.encode(text, special=special):
+            data = self.token_bytes(token_id)
+            end = at + len(data)
+            result.append(Token(token_id, data, data.decode("utf-8", "backslashreplace"), character_at[at], at, end))
+            at = end
+        return result
+
+    def segments(self, text: str, *, special: bool = False) -> list[list[Token]]:
+        """Tokens in the smallest groups that are whole graphemes, so that an emoji stays in one piece."""
+        text = repair_text(text)[0]
+        ends, at = set(), 0
+        for match in GRAPHEME.finditer(text):
+            at += len(match.group().encode("utf-8"))
+            ends.add(at)
+        groups: list[list[Token]] = []
+        whole = True
+        for token in self.tokens(text, special=special):
+            if whole:
+                groups.append([])
+            groups[-1].append(token)
+            whole = token.byte_end in ends
+        return groups
+
+    @property
+    def end_id(self) -> int:
+        """Id of ``<|endoftext|>``."""
+        return self._encoding.encode_single_token(END_TEXT)
+
+    @cached_property
+    def line_end_ids(self) -> list[int]:
+        """Ids whose bytes end in a newline: where a line (in the stories: a story) is over."""
+        found = []
+        for token_id in range(self.vocab_size):
+            try:
+                if self.token_bytes(token_id).endswith(b"\n"):
+                    found.append(token_id)
+            except ValueError:  # a published vocabulary may leave gaps between its ids
+                continue
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """A description from which `tokenizer_from_json` builds it again."""
+        return self._spec
+
+    @cached_property
+    def hash(self) -> str:
+        """Short fingerprint of the vocabulary: the same hash means the same ids for every text."""
+        return hashlib.sha256(json.dumps(self._spec, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class CharTokenizer(Tokenizer):
+    """One id for every character of the text it was made from; any other character is refused."""
+
+    def __init__(self, alphabet: str) -> None:
+        self.alphabet = alphabet
+        self._ids = {c: i for i, c in enumerate(alphabet)}
+        self.name = "characters"
+        self.vocab_size = self.mask_id = len(alphabet)
+        self._spec = {"kind": "characters", "alphabet": alphabet}
+        self._special = regex.compile(f"({regex.escape(MASK_TEXT)}|{regex.escape(END_TEXT)})")
+
+    @property
+    def end_id(self) -> int:
+        """Id of ``<|endoftext|>``."""
+        return self.vocab_size + 1
+
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
+        """See `Tokenizer.encode`.
+
+        Raises:
+            ValueError: names the characters that the alphabet lacks.
+        """
+        text = repair_text(text)[0]
+        if not special:
+            return self._encode_plain(text)
+        control = {MASK_TEXT: self.mask_id, END_TEXT: self.end_id}
+        parts = self._special.split(text)
+        return [i for part in parts for i in ([control[part]] if part in control else self._encode_plain(part))]
+
+    def _encode_plain(self, text: str) -> list[int]:
+        unknown = sorted(set(text) - self._ids.keys())
+        if unknown:
+            shown = " ".join(repr(c) for c in unknown[:10]) + (" …" if len(unknown) > 10 else "")
+            raise ValueError(
+                f"This vocabulary was made from a text without {shown}. Leave "
+                f"{'it' if len(unknown) == 1 else 'them'} out, or use a byte or BPE tokenizer, which knows every character."
+            )
+        return [self._ids[c] for c in text]
+
+    def _piece(self, token_id: int) -> bytes:
+        if token_id == self.end_id:
+            return END_TEXT.encode()
+        if token_id < 0:
+            raise IndexError(token_id)
+        return self.alphabet[token_id].encode("utf-8")
+
+
+def _own(name: str, ranks: dict[bytes, int], pattern: str, spec: dict[str, Any]) -> Tokenizer:
+    specials = {MASK_TEXT: len(ranks), END_TEXT: len(ranks) + 1}
+    encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
+    return Tokenizer(name, encoding, len(ranks), spec)
+
+
+def _byte_ranks() -> dict[bytes, int]:
+    return {bytes([b]): b for b in range(256)}
+
+
+def byte_tokenizer() -> Tokenizer:
+    """256 ids: the UTF-8 bytes themselves."""
+    return _own("bytes", _byte_ranks(), r"[\s\S]", {"kind": "bytes"})
+
+
+def char_tokenizer(text: str) -> Tokenizer:
+    """One id for each different character of `text`, in code-point order.
+
+    Raises:
+        ValueError: if the text is empty.
+    """
+    alphabet = "".join(sorted(set(repair_text(text)[0])))
+    if not alphabet:
+        raise ValueError("A character vocabulary needs a text with at least 1 character. Type or choose a text.")
+    return CharTokenizer(alphabet)
+
+
+def train_bpe(text: str, vocab_size: int, *, pattern: str | None = None) -> Tokenizer:
+    """Learn a byte-level BPE (Gage 1994; Sennrich et al. 2016, arXiv:1508.07909) from a text.
+
+    Starts from the 256 bytes and merges the most frequent pair `vocab_size - 256` times, or until no pair is left:
+    read the real size off `.vocab_size`.
+
+    Args:
+        pattern: regular expression that splits the text before merging; ``[\\s\\S]+`` splits nothing.
+            None is rustbpe's default, the split of GPT-4.
+
+    Raises:
+        ValueError: if the text is blank, or the size is below 256.
+
+    >>> train_bpe("aaabdaaabac", 259, pattern=r"[\\s\\S]+").encode("aaabdaaabac")
+    [258, 100, 258, 97, 99]
+    """
+    if vocab_size < 256:  # checked here: rustbpe would panic, and a panic passes by `except Exception`
+        raise ValueError(f"A byte-level vocabulary needs at least 256 ids, one for each byte, not {vocab_size}.")
+    text = repair_text(text)[0]
+    if not text.strip():
+        raise ValueError("A BPE vocabulary needs a text to learn from, and this one is blank. Type or choose a text.")
+    trainer = rustbpe.Tokenizer()
+    trainer.train_from_iterator([text], vocab_size, pattern=None if pattern is None else pattern + r"|[\s\S]")
+    ranks = sorted(trainer.get_mergeable_ranks(), key=lambda pair: pair[1])
+    merged = [base64.b64encode(bytes(data)).decode() for data, _ in ranks[256:]]
+    return tokenizer_from_json({"kind": "bpe", "pattern": trainer.get_pattern(), "merged": merged})
+
+
+def tokenizer_from_json(spec: dict[str, Any]) -> Tokenizer:
+    """Build the tokenizer that `Tokenizer.to_json` described.
+
+    Raises:
+        ValueError: if the description is not one of ours, or names a vocabulary that is not on this machine.
+    """
+    kind = spec.get("kind")
+    if kind == "bytes":
+        return byte_tokenizer()
+    if kind == "characters":
+        return CharTokenizer(spec["alphabet"])
+    if kind == "bpe":
+        ranks = _byte_ranks()
+        for text in spec["merged"]:
+            ranks[base64.b64decode(text)] = len(ranks)
+        return _own(f"BPE {len(ranks)}", ranks, spec["pattern"], spec)
+    if kind == "published":
+        return load_vocabulary(spec["name"])
+    raise ValueError(f"A tokenizer of kind {kind!r} is unknown. Known kinds: bytes, characters, bpe, published.")
+
+
+def load_vocabulary(name: str) -> Tokenizer:
+    """A published vocabulary ("gpt2", "cl100k_base", "o200k_base", …) from a file on this machine, never the network.
+
+    Raises:
+        ValueError: if the name is unknown, or its file is in none of the folders that `vocabularies.folders` lists.
+    """
+    from engine import vocabularies  # its tables are only needed here
+
+    ranks, pattern, specials = vocabularies.read(name)
+    vocab_size = max(max(ranks.values()), *specials.values()) + 1
+    encoding = tiktoken.Encoding(
+        name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={**specials, MASK_TEXT: vocab_size}
+    )
+    return Tokenizer(name, encoding, vocab_size, {"kind": "published", "name": name})

@@ -1,0 +1,137 @@
+"""Everything that one forward pass computed, as numpy: the data behind every picture of the inside."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from engine.metrics import softmax
+from engine.model import Recorder, Transformer
+from engine.tokenizers import Token, Tokenizer
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One forward pass. T is the number of tokens that the model saw.
+
+    Attributes:
+        tokens: the T tokens of the text.
+        ids: what the model was given, (T,): the tokens' ids, or the mask where one was hidden.
+        logits: (T,V) float32.
+        attentions: (L,H,T,T) float32; rows are queries, columns keys, each row sums to 1.
+        q, k, v: (L,H,T,D) as the attention used them (turned, if positions are rotary).
+        heads: (L,H,T,D) weights × values, before the output matrix.
+        residual: (L+1,T,C) the stream after the embedding and after each block.
+        attention_out, mlp_out: (L,T,C) what each half of a block computed.
+        objective: "clm" or "mlm".
+        hidden: positions that were replaced by the mask.
+        unused: how many tokens at the start of the text did not fit the context and were not read.
+    """
+
+    tokens: list[Token]
+    ids: NDArray
+    logits: NDArray
+    attentions: NDArray
+    q: NDArray
+    k: NDArray
+    v: NDArray
+    heads: NDArray
+    residual: NDArray
+    attention_out: NDArray
+    mlp_out: NDArray
+    objective: str
+    hidden: tuple[int, ...] = ()
+    unused: int = 0
+
+    def probs(self) -> NDArray:
+        """(T,V) float64, each row sums to 1."""
+        return softmax(self.logits)
+
+
+def trace(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    text: str,
+    *,
+    ablate: Iterable[tuple[int, int]] = (),
+    hidden: Sequence[int] = (),
+) -> Trace:
+    """Run a text through a model and keep everything.
+
+    Args:
+        text: if it has more tokens than the context, the last `context_length` are read and `Trace.unused` says
+            how many were not.
+        ablate: (layer, head) pairs to silence, both counted from 0.
+        hidden: positions (counted in the tokens that are read) that a masked model must not see.
+
+    Raises:
+        ValueError: for an empty text, a head or position that does not exist, or hiding from a causal model.
+    """
+    config = model.config
+    tokens = tokenizer.tokens(text)
+    if not tokens:
+        raise ValueError("There is nothing to look at yet. Type at least one character.")
+    unused = max(0, len(tokens) - config.context_length)
+    tokens, ablate = tokens[unused:], list(ablate)
+    for layer, head in ablate:
+        if not (0 <= layer < config.n_layer and 0 <= head < config.n_head):
+            raise ValueError(f"There is no head {head} in layer {layer}: the model has {config.n_layer} layers of {config.n_head} heads.")
+    ids = np.array([t.id for t in tokens])
+    if hidden:
+        if config.objective != "mlm":
+            raise ValueError("Only a masked model knows the mask. Choose a masked model, or hide nothing.")
+        if min(hidden) < 0 or max(hidden) >= len(ids):
+            raise ValueError(f"Positions to hide must lie between 0 and {len(ids) - 1}, not {sorted(hidden)}.")
+        ids[list(hidden)] = tokenizer.mask_id
+    recorder = Recorder(ablate)
+    with torch.no_grad():
+        logits = model(torch.from_numpy(ids)[None].to(model.device), recorder=recorder)[0]
+
+    def stacked(name: str) -> NDArray:
+        return torch.stack([t[0] for t in recorder.kept[name]]).float().cpu().numpy()
+
+    return Trace(
+        tokens=tokens,
+        ids=ids,
+        logits=logits.float().cpu().numpy(),
+        attentions=stacked("weights"),
+        q=stacked("q"),
+        k=stacked("k"),
+        v=stacked("v"),
+        heads=stacked("heads"),
+        residual=stacked("residual"),
+        attention_out=stacked("attention_out"),
+        mlp_out=stacked("mlp_out"),
+        objective=config.objective,
+        hidden=tuple(sorted(hidden)),
+        unused=unused,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """The arithmetic of one attention weight: products of q and k, their sum, scaled, and the softmax over the row.
+
+    Attributes:
+        products: (D,) q_i · k_i, number by number.
+        score: their sum divided by √D.
+        row_scores: (T,) scores of the whole row; -inf where the query may not look.
+        weight: exp(score) / Σ exp(row_scores).
+    """
+
+    products: NDArray
+    score: float
+    row_scores: NDArray
+    weight: float
+
+
+def attention_cell(traced: Trace, layer: int, head: int, query: int, key: int) -> Cell:
+    """Work out one cell of `Trace.attentions` again from q and k, in float64."""
+    q = traced.q[layer, head, query].astype(np.float64)
+    k = traced.k[layer, head].astype(np.float64)
+    row = k @ q / np.sqrt(len(q))
+    if traced.objective == "clm":
+        row[query + 1 :] = -np.inf
+    return Cell(q * k[key], float(row[key]), row, float(softmax(row)[key]))

@@ -1,0 +1,1 @@
+"""What several pages share: navigation, a person's session, cached resources, the sidebar, components."""

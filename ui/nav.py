@@ -1,0 +1,82 @@
+"""The list of pages, links between them, and the guard of deep links."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import streamlit as st
+
+_ROOT = Path(__file__).parent.parent
+_MARK = "_from_app"
+
+
+class PageInfo(NamedTuple):
+    """One page: its file is pages/<name>.py and its address /<name>."""
+
+    name: str
+    title: str
+    icon: str
+    help: str
+
+    @property
+    def file(self) -> str:
+        """Path of the script, from app.py."""
+        return f"pages/{self.name}.py"
+
+
+PAGES = (
+    PageInfo("home", "Home", "🏠", "What this is, and one sentence on its way through a model."),
+    PageInfo("tokens", "Tokens", "🧩", "How a text becomes numbers, and how different vocabularies cut it."),
+    PageInfo("next_token", "Next token", "🎯", "What the model expects at every position, and how surprised it is."),
+    PageInfo("attention", "Attention", "👀", "Which earlier tokens each head looks at."),
+    PageInfo("training", "Training", "📈", "Train your own model and watch it learn."),
+    PageInfo("masking", "Masking", "🎭", "Guessing hidden words, against guessing the next one."),
+    PageInfo("generation", "Generation", "💬", "Let the model write, and see every draw."),
+)
+
+
+def available() -> list[PageInfo]:
+    """The pages whose script is there."""
+    return [info for info in PAGES if (_ROOT / info.file).is_file()]
+
+
+def pages() -> list[Any]:
+    """What `st.navigation` takes. The first page is the home page."""
+    return [
+        st.Page(info.file, title=info.title, icon=info.icon, url_path=info.name, help=info.help)
+        for info in available()
+    ]
+
+
+def mark_app() -> None:
+    """Note that app.py has run in this script run. The first line of app.py."""
+    st.session_state[_MARK] = True
+
+
+def require_app() -> None:
+    """Go through app.py first. The first line of every page.
+
+    Until some session has run app.py, Streamlit answers a link to a page by running that page alone, without the
+    sidebar: a folder named pages/ switches that on. Naming the pages once ends it for the whole server. The mark
+    is used up by each page run, so that a page run alone is always noticed.
+    """
+    if not st.session_state.pop(_MARK, False):
+        st.navigation(pages())
+        st.rerun()
+
+
+def link(name: str, label: str | None = None, **query: str) -> None:
+    """A link to a page, by the name of its script. `query` goes into the address."""
+    info = _find(name)
+    if info:
+        st.page_link(info.file, label=label or info.title, icon=info.icon, query_params=query or None)
+
+
+def go(name: str) -> None:
+    """Open another page, by the name of its script."""
+    info = _find(name)
+    if info:
+        st.switch_page(info.file)
+
+
+def _find(name: str) -> PageInfo | None:
+    return next((info for info in available() if info.name == name), None)

@@ -1,0 +1,172 @@
+"""Who looks at whom: the weights of one head, and what a mask allows."""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from viz.text import clip, escape, format_number
+from viz.theme import HATCH, MONO, NEUTRAL, PROBABILITY_SCALE, finish, objective_color
+
+MAX_TICKS = 40  # beyond, labels would overlap
+MAX_PRINTED = 12  # beyond, numbers don't fit into cells
+MAX_HOVER_TEXT = 160  # beyond, hover names positions only: token texts for each pair would be megabytes
+
+
+def tick_positions(n: int, most: int = MAX_TICKS) -> list[int]:
+    """At most `most` evenly spaced positions of 0..n-1, the first always among them."""
+    return list(range(0, n, max(1, -(-n // most))))
+
+
+def _square_axes(fig: go.Figure, tokens: Sequence[str]) -> None:
+    """Integer coordinates with token labels, row 0 on top, square cells."""
+    n = len(tokens)
+    places = tick_positions(n)
+    numbered = len(places) < n
+    names = [escape(f"{i} {clip(tokens[i], 12)}" if numbered else clip(tokens[i], 12)) for i in places]
+    common = {"tickmode": "array", "tickvals": places, "ticktext": names, "tickfont_family": MONO,
+              "showgrid": False, "constrain": "domain", "ticks": ""}  # fmt: skip
+    fig.update_xaxes(
+        range=[-0.5, n - 0.5], title_text="key (looks at)", side="top", tickangle=-45 if n <= 16 else -90, **common
+    )
+    fig.update_yaxes(
+        autorange="reversed", title_text="query (from)", scaleanchor="x", constraintoward="top", **common
+    )
+
+
+def _hidden_area(n: int) -> go.Scatter:
+    """The cells right of the diagonal, hatched: a causal model can't look there, which is not the same as 0."""
+    xs, ys = [], []
+    for i in range(n - 1):  # down the staircase
+        xs += [i + 0.5, i + 0.5]
+        ys += [i - 0.5, i + 0.5]
+    return go.Scatter(
+        x=[*xs, n - 0.5, n - 0.5, 0.5],
+        y=[*ys, n - 1.5, -0.5, -0.5],
+        fill="toself",
+        fillcolor="rgba(0,0,0,0)",
+        fillpattern={"shape": "/", "fgcolor": HATCH, "bgcolor": "rgba(0,0,0,0)", "size": 7, "solidity": 0.2},
+        mode="lines",
+        line={"width": 0},
+        hoverinfo="skip",
+        name="hidden",
+        showlegend=False,
+    )
+
+
+def _pair_hover(tokens: Sequence[str], shown: np.ndarray, verb: str) -> np.ndarray:
+    """(T, T) hover texts: both positions, both tokens, the exact number."""
+    n = len(tokens)
+    names = [escape(clip(token, 24)) for token in tokens]
+    texts = np.empty((n, n), dtype=object)
+    for q in range(n):
+        for k in range(n):
+            value = shown[q, k]
+            said = "hidden: it comes later" if np.isnan(value) else f"{verb} {float(value):.6g}"
+            texts[q, k] = f"query {q}: {names[q]}<br>key {k}: {names[k]}<br>{said}"
+    return texts
+
+
+def attention_map(
+    tokens: Sequence[str], weights: ArrayLike, *, objective: str, query: int | None = None
+) -> go.Figure:
+    """The weights of one head: rows are queries from top to bottom, columns keys, each row sums to 1.
+
+    Args:
+        tokens: (T,) visible token texts; not escaped. Equal ones keep their own rows and columns.
+        weights: (T, T) after softmax, 0 to 1.
+        objective: `"clm"` hatches the cells a causal model can't see; in `"mlm"` every cell is open.
+        query: a row to frame.
+
+    Raises:
+        ValueError: the matrix doesn't fit the tokens.
+    """
+    shown = np.array(weights, dtype=np.float32)
+    n = len(tokens)
+    if shown.shape != (n, n):
+        raise ValueError(f"weights must be {n} × {n} for {n} tokens, but are {shown.shape}. Pass one head of one text.")
+    if objective == "clm":
+        shown[np.triu_indices(n, 1)] = np.nan
+    named = n <= MAX_HOVER_TEXT
+    heat = go.Heatmap(
+        z=shown,
+        x=np.arange(n, dtype=np.int32),
+        y=np.arange(n, dtype=np.int32),
+        zmin=0,
+        zmax=1,
+        colorscale=PROBABILITY_SCALE,
+        xgap=1 if n <= 64 else 0,
+        ygap=1 if n <= 64 else 0,
+        customdata=_pair_hover(tokens, shown, "weight") if named else None,
+        hovertemplate="%{customdata}<extra></extra>" if named else "query %{y}<br>key %{x}<br>weight %{z}<extra></extra>",
+        hoverongaps=named,
+        colorbar={"title": {"text": "attention weight", "side": "right"}, "thickness": 12, "outlinewidth": 0},
+    )
+    if n <= MAX_PRINTED:
+        heat.text = [["" if np.isnan(v) else f"{v:.2f}" for v in row] for row in shown]
+        heat.texttemplate = "%{text}"
+    fig = go.Figure(heat)
+    if objective == "clm" and n > 1:
+        fig.add_trace(_hidden_area(n))
+    if query is not None:
+        fig.add_shape(
+            type="rect", x0=-0.5, x1=n - 0.5, y0=query - 0.5, y1=query + 0.5,
+            line={"color": objective_color(objective), "width": 3},
+        )  # fmt: skip
+    _square_axes(fig, tokens)
+    alt = f"Attention weights of one head over {n} tokens."
+    if n:
+        row = n - 1 if query is None else query
+        best = int(np.nanargmax(shown[row]))
+        alt += f" From {tokens[row]} (position {row}) most goes to {tokens[best]} (position {best}), "
+        alt += f"{format_number(float(shown[row, best]))}."
+    return finish(fig, height=560, alt=alt, width=680)
+
+
+def mask_matrix(tokens: Sequence[str], objective: str, *, hidden: Collection[int] = ()) -> go.Figure:
+    """Who may see whom: a full cell means that the query's position can look at the key's.
+
+    Args:
+        tokens: (T,) visible token texts; not escaped.
+        objective: `"clm"`, each position sees itself and what came before; `"mlm"`, all see all.
+        hidden: positions whose token is replaced by the mask: everyone looks there, and finds nothing. Marked "?".
+    """
+    n = len(tokens)
+    allowed = np.ones((n, n), dtype=np.float32)
+    if objective == "clm":
+        allowed[np.triu_indices(n, 1)] = np.nan
+    color = objective_color(objective)
+    texts = [["?" if k in hidden and not np.isnan(allowed[q, k]) else "" for k in range(n)] for q in range(n)]
+    hover = np.empty((n, n), dtype=object)
+    for q in range(n):
+        for k in range(n):
+            seen = "can't see" if np.isnan(allowed[q, k]) else "sees"
+            what = "a mask in place of" if k in hidden and seen == "sees" else ""
+            hover[q, k] = f"{q}: {escape(tokens[q])}<br>{seen} {what} {k}: {escape(tokens[k])}".replace("  ", " ")
+    fig = go.Figure(
+        go.Heatmap(
+            z=allowed,
+            x=np.arange(n, dtype=np.int32),
+            y=np.arange(n, dtype=np.int32),
+            zmin=0,
+            zmax=1,
+            colorscale=[[0, color], [1, color]],
+            showscale=False,
+            xgap=2,
+            ygap=2,
+            customdata=hover,
+            text=texts,
+            texttemplate="%{text}",
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+    )
+    if objective == "clm" and n > 1:
+        fig.add_trace(_hidden_area(n))
+    for k in hidden:
+        fig.add_shape(
+            type="rect", x0=k - 0.5, x1=k + 0.5, y0=-0.5, y1=n - 0.5, line={"color": NEUTRAL, "width": 2, "dash": "dot"}
+        )
+    _square_axes(fig, tokens)
+    rule = "each sees itself and what came before" if objective == "clm" else "every position sees every position"
+    return finish(fig, height=420, alt=f"Who sees whom among {n} tokens: {rule}.", width=440)

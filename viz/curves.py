@@ -1,0 +1,319 @@
+"""Numbers along steps or along a text: loss curves, surprisal, running perplexity."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from viz.attention import tick_positions
+from viz.text import clip, escape, format_number, format_perplexity
+from viz.theme import (
+    MODEL,
+    MONO,
+    NEUTRAL,
+    SURPRISAL_SCALE,
+    TRAIN,
+    TRUE,
+    VALID,
+    finish,
+    objective_color,
+    perplexity_name,
+)
+
+# role -> colour, line width, Plotly dash: never told apart by colour alone
+SERIES_LOOKS = {
+    "train": (TRAIN, 1.5, "solid"),
+    "valid": (VALID, 3.0, "solid"),
+    "model": (MODEL, 2.5, "solid"),
+    "true": (TRUE, 2.5, "dash"),
+    "other": (NEUTRAL, 2.0, "dot"),
+}
+REFERENCE_LOOKS = {"start": (NEUTRAL, "dot"), "floor": (TRUE, "dash"), "other": (NEUTRAL, "dash")}
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One line: `steps` (N,) and `values` (N,), NaN or infinite where there is no number. `role` gives its look."""
+
+    name: str
+    steps: ArrayLike
+    values: ArrayLike
+    role: str = "other"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A horizontal line with words on it: the `"start"` (ln V), the `"floor"`, or another."""
+
+    value: float
+    label: str
+    role: str = "other"
+
+
+def thin(steps: ArrayLike, values: ArrayLike, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
+    """At most `n` of the points, by which the line looks the same.
+
+    Each of equal parts of the line keeps its lowest and highest point and one that is not finite, so no spike and no
+    gap is lost; the first and last point always stay.
+
+    Args:
+        steps: (N,) in order.
+        values: (N,) may hold NaN and infinities.
+        n: most points, at least 5.
+
+    Returns:
+        steps (M,) and values (M,) float32, M <= n.
+    """
+    x = np.asarray(steps)
+    y = np.asarray(values, dtype=np.float64)
+    if n < 5:
+        raise ValueError(f"n is {n}, but at least 5 points are needed to keep ends, extremes and gaps.")
+    if len(y) <= n:
+        return x, y.astype(np.float32)
+    keep = {0, len(y) - 1}
+    for part in np.array_split(np.arange(1, len(y) - 1), (n - 2) // 3):
+        finite = np.isfinite(y[part])
+        if finite.any():
+            inside = part[finite]
+            keep |= {int(inside[y[inside].argmin()]), int(inside[y[inside].argmax()])}
+        if not finite.all():
+            keep.add(int(part[~finite][0]))
+    order = sorted(keep)
+    return x[order], y[order].astype(np.float32)
+
+
+def finite_or_gap(values: ArrayLike) -> np.ndarray:
+    """(N,) float32 with NaN wherever a value is not finite, so that lines break there."""
+    y = np.array(values, dtype=np.float32)
+    y[~np.isfinite(y)] = np.nan
+    return y
+
+
+def perplexity_ticks(low: float, high: float, most: int = 8) -> list[float]:
+    """Round perplexities whose losses lie between `low` and `high` nats, at most `most` of them."""
+    found = [
+        m * 10.0**e
+        for e in range(0, 13)
+        for m in (1, 1.5, 2, 3, 5, 7)
+        if low - 1e-9 <= math.log(m * 10.0**e) <= high + 1e-9
+    ]
+    while len(found) > most:
+        found = found[::2]
+    return found
+
+
+def _perplexity_axis(fig: go.Figure, low: float, high: float, name: str, log_y: bool) -> None:
+    """A second scale on the right: the same heights read as exp(loss)."""
+    ticks = perplexity_ticks(max(low, 0.0), high)
+    fig.add_trace(go.Scatter(x=[None], y=[None], yaxis="y2", showlegend=False, hoverinfo="skip"))
+    fig.update_layout(
+        yaxis2={
+            "overlaying": "y",
+            "matches": "y",
+            "side": "right",
+            "title": {"text": f"{name} = exp(loss)"},
+            "type": "log" if log_y else "linear",
+            "tickvals": [math.log(p) for p in ticks if p > 1 or not log_y],
+            "ticktext": [format_perplexity(p) for p in ticks if p > 1 or not log_y],
+            "showgrid": False,
+        }
+    )
+
+
+def _reference_line(fig: go.Figure, reference: Reference, log_y: bool) -> None:
+    """A horizontal line named where it stands."""
+    color, dash = REFERENCE_LOOKS[reference.role]
+    fig.add_hline(y=reference.value, line={"color": color, "width": 2, "dash": dash})
+    fig.add_annotation(
+        x=1,
+        xref="x domain",
+        xanchor="right",
+        y=math.log10(reference.value) if log_y else reference.value,
+        yanchor="bottom",
+        text=escape(f"{reference.label} · {format_number(reference.value)}"),
+        showarrow=False,
+    )
+
+
+def loss_curve(
+    series: Sequence[Series],
+    *,
+    references: Sequence[Reference] = (),
+    objective: str = "clm",
+    log_x: bool = False,
+    log_y: bool = False,
+    perplexity_axis: bool = True,
+) -> go.Figure:
+    """Loss against steps, standing still; gaps where it is not finite.
+
+    Args:
+        series: lines; each is thinned to 2,000 points.
+        references: horizontal lines such as ln V and the floor, named on the line.
+        objective: names the perplexity on the right.
+        log_x: steps on a logarithmic axis (step 0 can't be drawn there).
+        log_y: loss on a logarithmic axis.
+        perplexity_axis: show exp(loss) on the right.
+    """
+    fig = go.Figure()
+    seen = [r.value for r in references]
+    last = ""
+    for line in series:
+        x, y = thin(line.steps, line.values, 2000)
+        y = finite_or_gap(y)
+        color, width, dash = SERIES_LOOKS[line.role]
+        fig.add_trace(
+            go.Scatter(
+                x=x,
+                y=y,
+                name=escape(line.name),
+                mode="lines+markers" if len(x) < 30 else "lines",
+                connectgaps=False,
+                line={"color": color, "width": width, "dash": dash},
+                customdata=np.exp(np.minimum(y, 80)).astype(np.float32),
+                hovertemplate=f"step %{{x}}<br>{escape(line.name)}: %{{y:.6f}} nats<br>"
+                f"{perplexity_name(objective)} %{{customdata:.6g}}<extra></extra>",
+            )
+        )
+        good = y[np.isfinite(y)]
+        seen += [float(good.min()), float(good.max())] if len(good) else []
+        last += f" {line.name} ends at {format_number(float(good[-1]))}." if len(good) else ""
+    for reference in references:
+        _reference_line(fig, reference, log_y)
+    low, high = (min(seen), max(seen)) if seen else (0.0, 1.0)
+    pad = 0.08 * (high - low or 1.0)
+    fig.update_xaxes(title_text="step", type="log" if log_x else "linear")
+    span = [math.log10(max(low - pad, low * 0.9, 1e-6)), math.log10(high + 2 * pad)] if log_y else [low - pad, high + 2 * pad]
+    fig.update_yaxes(title_text="loss (nats per token)", type="log" if log_y else "linear", range=span)
+    if perplexity_axis:
+        _perplexity_axis(fig, low - pad, high + 2 * pad, perplexity_name(objective), log_y)
+    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
+    return finish(fig, height=400, alt=f"Loss against training step.{last}", legend=legend, showlegend=True)
+
+
+def _token_axis(fig: go.Figure, tokens: Sequence[str]) -> None:
+    """Tokens along x at their positions; thinned when there are many."""
+    n = len(tokens)
+    places = tick_positions(n)
+    numbered = len(places) < n
+    fig.update_xaxes(
+        title_text="token (position)",
+        tickmode="array",
+        tickvals=places,
+        ticktext=[escape(f"{i} {clip(tokens[i], 12)}" if numbered else clip(tokens[i], 12)) for i in places],
+        tickangle=-90 if n > 16 else -45,
+        tickfont_family=MONO,
+        range=[-0.6, n - 0.4],
+        showgrid=False,
+    )
+
+
+def _point_hover(tokens: Sequence[str], values: np.ndarray, what: str) -> list[str]:
+    return [
+        f"position {i}: {escape(token)}<br>{what} " + (f"{float(v):.6g}" if np.isfinite(v) else "not scored")
+        for i, (token, v) in enumerate(zip(tokens, values, strict=True))
+    ]
+
+
+def surprisal_bars(
+    tokens: Sequence[str],
+    surprisal: ArrayLike,
+    *,
+    unit: str = "nats",
+    mean: float | None = None,
+    second: ArrayLike | None = None,
+    second_name: str = "true distribution",
+) -> go.Figure:
+    """How surprised the model was by each token: -log p of the token that came.
+
+    Args:
+        tokens: (T,) visible token texts; not escaped.
+        surprisal: (T,) in `unit`; NaN where nothing was predicted (the first token): a gap.
+        unit: `"nats"` or `"bits"`, part of the axis title.
+        mean: their mean (the loss), drawn as a line.
+        second: (T,) the same under another distribution, drawn as markers.
+        second_name: its name.
+    """
+    y = finite_or_gap(surprisal)
+    top = float(np.nanmax(y)) if np.isfinite(y).any() else 1.0
+    fig = go.Figure(
+        go.Bar(
+            x=np.arange(len(tokens), dtype=np.int32),
+            y=y,
+            name="model",
+            marker={"color": np.nan_to_num(y), "colorscale": SURPRISAL_SCALE, "cmin": 0, "cmax": max(top, 1e-6)},
+            customdata=_point_hover(tokens, y, f"surprisal in {unit}:"),
+            hovertemplate="%{customdata}<extra></extra>",
+            text=[format_number(v) if np.isfinite(v) else "" for v in y] if len(tokens) <= 16 else None,
+            textposition="outside",
+            textangle=0,
+            cliponaxis=False,
+        )
+    )
+    if second is not None:
+        z = finite_or_gap(second)
+        fig.add_trace(
+            go.Scatter(
+                x=np.arange(len(tokens), dtype=np.int32), y=z, mode="markers", name=escape(second_name),
+                marker={"color": TRUE, "symbol": "line-ew-open", "size": 14, "line_width": 3},
+                customdata=_point_hover(tokens, z, f"{escape(second_name)}, in {unit}:"),
+                hovertemplate="%{customdata}<extra></extra>",
+            )
+        )  # fmt: skip
+    if mean is not None:
+        _reference_line(fig, Reference(mean, "mean"), log_y=False)
+    _token_axis(fig, tokens)
+    fig.update_yaxes(title_text=f"surprisal ({unit})", rangemode="tozero", range=[0, top * 1.15 or 1.0])
+    worst = int(np.nanargmax(y)) if np.isfinite(y).any() else None
+    alt = f"Surprisal of {len(tokens)} tokens in {unit}."
+    if worst is not None:
+        alt += f" Most surprising: {tokens[worst]} at position {worst}, {format_number(float(y[worst]))} {unit}."
+    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
+    return finish(fig, height=320, alt=alt, showlegend=second is not None, legend=legend)
+
+
+def running_perplexity(
+    tokens: Sequence[str], values: ArrayLike, *, objective: str = "clm", floor: float | None = None
+) -> go.Figure:
+    """Perplexity of the text up to each token: exp of the mean surprisal so far.
+
+    Args:
+        tokens: (T,) visible token texts; not escaped.
+        values: (T,) running perplexity, 1 or more; NaN where nothing was predicted yet.
+        objective: names it and gives its colour.
+        floor: perplexity that no model can beat, drawn as a line.
+    """
+    y = finite_or_gap(values)
+    name = perplexity_name(objective)
+    layout: dict[str, Any] = {"color": objective_color(objective), "width": 2.5}
+    fig = go.Figure(
+        go.Scatter(
+            x=np.arange(len(tokens), dtype=np.int32),
+            y=y,
+            mode="lines+markers",
+            connectgaps=False,
+            line=layout,
+            marker_size=6,
+            customdata=_point_hover(tokens, y, f"{name} so far:"),
+            hovertemplate="%{customdata}<extra></extra>",
+            name=name,
+        )
+    )
+    if floor is not None:
+        _reference_line(fig, Reference(floor, "floor", "floor"), log_y=True)
+    good = y[np.isfinite(y)]
+    seen = [*good.tolist(), *([floor] if floor is not None else []), 1.0]
+    ticks = perplexity_ticks(math.log(min(seen)), math.log(max(seen) * 1.5))
+    _token_axis(fig, tokens)
+    fig.update_yaxes(
+        title_text=f"running {name} (log scale)",
+        type="log",
+        range=[math.log10(min(seen) * 0.9), math.log10(max(seen) * 1.4)],
+        tickvals=ticks,
+        ticktext=[format_perplexity(p) for p in ticks],
+    )
+    end = f" At the end: {format_number(float(good[-1]))}." if len(good) else ""
+    return finish(fig, height=320, alt=f"Running {name} over {len(tokens)} tokens.{end}", showlegend=False)

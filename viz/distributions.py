@@ -1,0 +1,272 @@
+"""Distributions over tokens: bars, stages of sampling, the best guesses at every position."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+from plotly.subplots import make_subplots
+
+from viz.text import clip, escape, format_count, format_number, format_prob
+from viz.theme import MODEL, MONO, NEUTRAL, PROBABILITY_SCALE, TRUE, finish
+
+_ROW = 26  # pixels for one bar
+
+
+def _tail_label(n_tail: int) -> str:
+    return f"all other {format_count(n_tail)} tokens"
+
+
+def _check_total(probs: np.ndarray, tail: float, name: str) -> None:
+    total = float(probs.sum()) + tail
+    if abs(total - 1) > 1e-3:
+        raise ValueError(
+            f"The {name} bars and their tail must add up to 1, but they add up to {total:.6f}. "
+            "Take the probabilities from the full vocabulary and pass the rest as the tail."
+        )
+
+
+def _label_axis(fig: go.Figure, labels: Sequence[str], **where: int) -> None:
+    """Puts token labels on the y axis by place, first on top: equal labels stay apart."""
+    fig.update_yaxes(
+        tickvals=list(range(len(labels))),
+        ticktext=[escape(clip(label, 22)) for label in labels],
+        tickfont_family=MONO,
+        range=[len(labels) - 0.5, -0.5],
+        showgrid=False,
+        **where,
+    )
+
+
+def _bars(values: np.ndarray, labels: Sequence[str], texts: Sequence[str], name: str, **style: Any) -> go.Bar:
+    """One horizontal bar a row; the exact value shows on hover."""
+    return go.Bar(
+        y=np.arange(len(values), dtype=np.int32),
+        x=values.astype(np.float32),
+        orientation="h",
+        name=name,
+        text=list(texts),
+        textposition="outside",
+        cliponaxis=False,
+        textangle=0,
+        customdata=[[escape(label), repr(round(float(v), 9))] for label, v in zip(labels, values, strict=True)],
+        hovertemplate="%{customdata[0]}<br>" + escape(name) + ": %{customdata[1]}<extra></extra>",
+        **style,
+    )
+
+
+def distribution_bars(
+    labels: Sequence[str],
+    probs: ArrayLike,
+    *,
+    tail: float,
+    n_tail: int,
+    true_index: int | None = None,
+    true_note: str = "came next",
+    second: ArrayLike | None = None,
+    second_tail: float | None = None,
+    names: tuple[str, str] = ("model", "true distribution"),
+    unit: str = "probability",
+    colors: tuple[str, str] = (MODEL, TRUE),
+) -> go.Figure:
+    """Horizontal bars of the tokens shown, then one bar for all the others: together they are 1.
+
+    Args:
+        labels: (K,) visible token texts, in the order in which they are drawn, top to bottom; not escaped.
+        probs: (K,) their probabilities over the full vocabulary.
+        tail: probability of all tokens not shown.
+        n_tail: how many these are; 0 draws no such bar.
+        true_index: the row of the token that really came, marked with an arrow and `true_note`.
+        true_note: the words of that mark.
+        second: (K,) another distribution over the same rows, for instance the true one.
+        second_tail: its probability outside the rows shown.
+        names: what the two are called.
+        unit: title of the value axis.
+        colors: of the two distributions.
+
+    Raises:
+        ValueError: shown bars and tail don't add up to 1.
+    """
+    given = [np.asarray(probs, dtype=np.float64)]
+    tails = [float(tail)]
+    if second is not None:
+        given.append(np.asarray(second, dtype=np.float64))
+        tails.append(1 - float(given[1].sum()) if second_tail is None else float(second_tail))
+    rows = list(labels) + ([_tail_label(n_tail)] if n_tail else [])
+    fig = go.Figure()
+    for k, (values, rest) in enumerate(zip(given, tails, strict=True)):
+        _check_total(values, rest, names[k])
+        full = np.append(values, rest) if n_tail else values
+        texts = [format_prob(v) for v in full]
+        if k == 0 and true_index is not None:
+            texts[true_index] += f"  <b>◀ {escape(true_note)}</b>"
+        style: dict[str, Any] = {"marker_color": colors[k]}
+        if n_tail:  # the rest is not one token: another look
+            style = {"marker": {"color": [colors[k]] * len(values) + [NEUTRAL]}}
+        if k == 1:  # not by colour alone
+            style["marker"] = {"color": colors[k], "pattern": {"shape": "/", "size": 5, "solidity": 0.35}}
+        fig.add_trace(_bars(full, rows, texts, names[k], **style))
+    _label_axis(fig, rows)
+    top = max(float(t.x.max()) for t in fig.data) if rows else 1.0
+    room = 1.75 if true_index is not None else 1.3
+    fig.update_xaxes(title_text=escape(unit), range=[0, max(top, 1e-9) * room], nticks=6, rangemode="tozero")
+    best = f"Most likely: {labels[0]} with {format_prob(given[0][0])}. " if len(labels) else ""
+    alt = f"Bars of {unit}, {len(labels)} tokens and the rest. {best}" + (
+        f"The token marked {true_note!r} is {labels[true_index]}." if true_index is not None else ""
+    )
+    both = second is not None
+    return finish(
+        fig,
+        height=len(rows) * (_ROW + 14 * both) + 62 + 30 * both,
+        alt=alt.strip(),
+        barmode="group",
+        showlegend=both,
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+    )
+
+
+def sampling_stages(
+    labels: Sequence[str],
+    stages: Sequence[tuple[str, ArrayLike]],
+    *,
+    tails: Sequence[float] | None = None,
+    n_tail: int = 0,
+    columns: int = 2,
+    chosen: int | None = None,
+) -> go.Figure:
+    """The same tokens through every stage from logits to draw, one panel a stage.
+
+    A thin grey bar behind each bar repeats the first stage; a removed token stays in its place, hatched, and says so.
+
+    Args:
+        labels: (K,) visible token texts, most likely first; not escaped.
+        stages: name and (K,) probabilities after that stage; 0 means removed.
+        tails: for each stage, the probability of the tokens not shown.
+        n_tail: how many tokens that is; 0 draws no such bar.
+        columns: panels side by side.
+        chosen: the row that was drawn, marked in the last panel.
+    """
+    rows = list(labels) + ([_tail_label(n_tail)] if n_tail else [])
+    values = [np.asarray(probs, dtype=np.float64) for _, probs in stages]
+    if n_tail:
+        values = [np.append(v, (tails[i] if tails is not None else 1 - v.sum())) for i, v in enumerate(values)]
+    columns = max(1, min(columns, len(stages)))
+    n_rows = -(-len(stages) // columns)
+    height = n_rows * (len(rows) * _ROW + 64) + 40
+    fig = make_subplots(
+        n_rows,
+        columns,
+        shared_yaxes=True,
+        shared_xaxes="all",
+        horizontal_spacing=0.04,
+        vertical_spacing=64 / height if n_rows > 1 else 0,
+        subplot_titles=[escape(name) for name, _ in stages],
+    )
+    for i, (name, _) in enumerate(stages):
+        row, col = divmod(i, columns)
+        _add_stage(fig, rows, values[0], values[i], name, i > 0, chosen if i == len(stages) - 1 else None, row, col)
+    top = max(float(v.max()) for v in values)
+    fig.update_xaxes(range=[0, top * 1.5], nticks=4, showticklabels=True)
+    fig.update_xaxes(title_text="probability", row=n_rows)
+    fig.update_annotations(font_size=14, x=0, xanchor="left") if columns == 1 else fig.update_annotations(font_size=14)
+    kept = [int((v[: len(labels)] > 0).sum()) for v in values]
+    alt = "Probabilities after each stage: " + "; ".join(
+        f"{name}: {n} of {len(labels)} shown tokens left" for (name, _), n in zip(stages, kept, strict=True)
+    )
+    return finish(fig, height=height, alt=alt + ".", barmode="overlay", showlegend=False, margin_t=32)
+
+
+def _add_stage(
+    fig: go.Figure,
+    labels: Sequence[str],
+    before: np.ndarray,
+    now: np.ndarray,
+    name: str,
+    show_before: bool,
+    chosen: int | None,
+    row: int,
+    col: int,
+) -> None:
+    """One panel of `sampling_stages`: what was there before, thin and grey; what is there now."""
+    where = {"row": row + 1, "col": col + 1}
+    removed = (now <= 0) & (before > 0)
+    if show_before:
+        ghost = {"color": ["rgba(0,0,0,0)"] * len(before), "line": {"color": NEUTRAL, "width": 1},
+                 "pattern": {"shape": ["x" if r else "" for r in removed], "fgcolor": NEUTRAL, "size": 6}}  # fmt: skip
+        fig.add_trace(_bars(before, labels, [""] * len(before), "before", marker=ghost), **where)
+    texts = ["removed" if r else format_prob(v) for r, v in zip(removed, now, strict=True)]
+    if chosen is not None:
+        texts[chosen] += "  <b>◀ drawn</b>"
+    fig.add_trace(_bars(now, labels, texts, name, marker_color=MODEL, width=0.5), **where)
+    if show_before:  # the value stands right of the longer of the two bars
+        fig.data[-1].update(text=[""] * len(now))
+        fig.data[-2].update(text=["" if b < n else t for t, b, n in zip(texts, before, now, strict=True)])
+        fig.data[-1].update(text=[t if b < n else "" for t, b, n in zip(texts, before, now, strict=True)])
+    _label_axis(fig, labels, **where)
+
+
+def position_heatmap(
+    tokens: Sequence[str],
+    top_labels: Sequence[Sequence[str]],
+    top_probs: ArrayLike,
+    *,
+    true_rank: Sequence[int | None] | None = None,
+) -> go.Figure:
+    """The best guesses after every position: rows are positions, columns ranks, colour is probability.
+
+    Args:
+        tokens: (T,) visible token texts, row labels from top to bottom; not escaped.
+        top_labels: (T, K) visible texts of the best guesses.
+        top_probs: (T, K) their probabilities.
+        true_rank: (T,) rank (from 1) of the token that came next, or None; its cell is framed and marked ✓ if shown.
+    """
+    probs = np.asarray(top_probs, dtype=np.float32)
+    n, k = probs.shape if probs.ndim == 2 else (0, 0)
+    right = {(t, r - 1) for t, r in enumerate(true_rank or ()) if r is not None and r <= k}
+    cells = [
+        [("✓ " if (t, j) in right else "") + escape(clip(label, 12)) for j, label in enumerate(row)]
+        for t, row in enumerate(top_labels)
+    ]
+    hover = [
+        [
+            f"after position {t}, {escape(tokens[t])}<br>rank {j + 1}: {escape(label)}"
+            f"<br>probability {float(probs[t, j]):.6g}" + ("<br>this token came next" if (t, j) in right else "")
+            for j, label in enumerate(row)
+        ]
+        for t, row in enumerate(top_labels)
+    ]
+    fig = go.Figure(
+        go.Heatmap(
+            z=probs,
+            x=np.arange(k, dtype=np.int32),
+            y=np.arange(n, dtype=np.int32),
+            text=cells,
+            texttemplate="%{text}",
+            textfont={"family": MONO, "size": 12},
+            customdata=hover,
+            hovertemplate="%{customdata}<extra></extra>",
+            colorscale=PROBABILITY_SCALE,
+            zmin=0,
+            zmax=1,
+            xgap=2,
+            ygap=2,
+            colorbar={"title": {"text": "probability", "side": "right"}, "thickness": 12, "outlinewidth": 0},
+        )
+    )
+    for t, j in right:
+        fig.add_shape(type="rect", x0=j - 0.5, x1=j + 0.5, y0=t - 0.5, y1=t + 0.5, line={"color": TRUE, "width": 3})
+    _label_axis(fig, [f"{t} {token}" for t, token in enumerate(tokens)])
+    fig.update_yaxes(title_text="after this token (position)")
+    fig.update_xaxes(
+        title_text="guess by rank (1 = most likely)",
+        tickvals=list(range(k)),
+        ticktext=[str(j + 1) for j in range(k)],
+        side="top",
+        range=[-0.5, k - 0.5],
+        showgrid=False,
+    )
+    first = f" After {tokens[-1]}: {top_labels[-1][0]} with {format_number(float(probs[-1, 0]))}." if n and k else ""
+    return finish(fig, height=max(n, 4) * 30 + 70, alt=f"The {k} best guesses after each of {n} tokens.{first}")
+
+

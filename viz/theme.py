@@ -1,0 +1,128 @@
+"""The one visual language: what each colour means, and how every figure is laid out.
+
+All colours were chosen to stand out by at least 3:1 on the light and on the dark background, and to stay apart for
+the common kinds of colour blindness; tests hold that. Text never takes a colour from here: it takes the theme's.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+MODEL = "#376EE0"  # what the model says
+TRUE = "#D9690F"  # the true distribution, and the floor it sets
+CAUSAL = "#0E9855"
+MASKED = "#B33C9C"
+TRAIN = "#8B9299"  # loss on the training text
+VALID = MODEL  # loss on unseen text: the model's own line
+NEUTRAL = "#8B9299"  # before, removed, the rest
+GRID = "rgba(128, 136, 145, 0.25)"
+HATCH = "rgba(128, 136, 145, 0.55)"  # cells and bars that are not there
+
+# Cividis (Nuñez, Anderton, Renslow 2018): even steps of lightness, the same with and without colour blindness.
+PROBABILITY_COLORS = (
+    "#00224E", "#123570", "#3B496C", "#575D6D", "#707173", "#8A8678", "#A59C74", "#C3B369", "#E1CC55", "#FEE838",
+)  # fmt: skip
+SURPRISAL_COLORS = (
+    "#46327E", "#5D3591", "#76399A", "#90409A", "#AA4993", "#C15487", "#D56375", "#E57761", "#F08E4E", "#F6A944",
+)  # fmt: skip
+DIVERGING_COLORS = (
+    "#1F4FB8", "#376EE0", "#6E96EA", "#A6BFF2", "#D9E1F2", "#F5E1CF", "#F0BE92", "#E59555", "#D9690F", "#A34B05",
+)  # fmt: skip
+
+
+def _scale(colors: Sequence[str]) -> list[list[Any]]:
+    """Evenly spaced colours as a Plotly colour scale."""
+    return [[i / (len(colors) - 1), color] for i, color in enumerate(colors)]
+
+
+PROBABILITY_SCALE = _scale(PROBABILITY_COLORS)
+SURPRISAL_SCALE = _scale(SURPRISAL_COLORS)
+DIVERGING_SCALE = _scale(DIVERGING_COLORS)
+
+# Translucent, so that they sit under the theme's own text colour on light and on dark.
+TOKEN_COLORS = tuple(
+    f"rgba({r}, {g}, {b}, 0.24)"
+    for r, g, b in (
+        (55, 110, 224), (230, 159, 0), (14, 152, 85), (179, 60, 156),
+        (86, 180, 233), (217, 105, 15), (128, 140, 60), (124, 100, 220),
+    )
+)  # fmt: skip
+
+MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'Liberation Mono', 'DejaVu Sans Mono', monospace"
+FONT_SIZE = 13
+CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
+
+
+def token_color(token_id: int) -> str:
+    """The background of a token: the same id has the same colour on every page."""
+    return TOKEN_COLORS[token_id % len(TOKEN_COLORS)]
+
+
+def objective_color(objective: str) -> str:
+    """The colour of causal (`"clm"`) and of masked (`"mlm"`) things."""
+    return {"clm": CAUSAL, "mlm": MASKED}[objective]
+
+
+def perplexity_name(objective: str) -> str:
+    """What exp(loss) is called: the two objectives' numbers must never be compared."""
+    return {"clm": "perplexity", "mlm": "masked-token perplexity"}[objective]
+
+
+def rgb(color: str) -> tuple[int, int, int]:
+    """`#376EE0` -> (55, 110, 224)."""
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+
+
+def sample_scale(colors: Sequence[str], share: float) -> str:
+    """The colour at `share` (0 to 1, clamped) of evenly spaced `colors`, as `#RRGGBB`."""
+    place = min(max(share, 0.0), 1.0) * (len(colors) - 1)
+    low = min(int(place), len(colors) - 2)
+    mixed = (round(a + (b - a) * (place - low)) for a, b in zip(rgb(colors[low]), rgb(colors[low + 1]), strict=True))
+    return "#{:02X}{:02X}{:02X}".format(*mixed)
+
+
+def probability_color(p: float) -> str:
+    """The colour of a probability, 0 to 1."""
+    return sample_scale(PROBABILITY_COLORS, p)
+
+
+def surprisal_color(x: float, maximum: float) -> str:
+    """The colour of a surprisal between 0 and `maximum` (same unit); not finite is the neutral colour."""
+    if math.isnan(x) or maximum <= 0:
+        return NEUTRAL
+    return sample_scale(SURPRISAL_COLORS, min(x, maximum) / maximum)
+
+
+def alt_text(fig: go.Figure) -> str:
+    """One sentence that says what the figure shows, for those who can't see it."""
+    return str((fig.layout.meta or {}).get("alt", ""))
+
+
+def finish(fig: go.Figure, *, height: int, alt: str, **layout: Any) -> go.Figure:
+    """Gives a figure the common layout: transparent, readable, nothing clipped.
+
+    Args:
+        fig: the figure, changed in place and returned.
+        height: pixels.
+        alt: one sentence for those who can't see it.
+        layout: anything more for `layout`.
+    """
+    fig.update_layout(
+        height=height,
+        meta={"alt": alt},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font_size=FONT_SIZE,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        hoverlabel={"font": {"size": FONT_SIZE, "family": MONO}, "align": "left", "namelength": -1},
+        dragmode=False,
+        bargap=0.25,
+    )
+    axes = {"automargin": True, "zeroline": False, "tickfont_size": FONT_SIZE, "title_font_size": FONT_SIZE,
+            "gridcolor": GRID, "title_standoff": 8}  # fmt: skip
+    fig.update_xaxes(**axes)
+    fig.update_yaxes(**axes)
+    fig.update_layout(**layout)
+    return fig
