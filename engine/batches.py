@@ -26,7 +26,13 @@ def need_tokens(n: int, context_length: int, what: str = "text") -> None:
 
 
 def row_starts(
-    n: int, *, batch_size: int, context_length: int, generator: torch.Generator, starts: Tensor | None = None, aligned_rows: int = 0
+    n: int,
+    *,
+    batch_size: int,
+    context_length: int,
+    generator: torch.Generator,
+    starts: Tensor | None = None,
+    aligned_rows: int = 0,
 ) -> Tensor:
     """Where a batch's rows begin, (B,): uniform over all windows that fit; the first `aligned_rows` among `starts`."""
     at = torch.randint(n - context_length, (batch_size,), generator=generator)
@@ -71,7 +77,12 @@ def clm_batch(
     """
     need_tokens(len(ids), context_length)
     at = row_starts(
-        len(ids), batch_size=batch_size, context_length=context_length, generator=generator, starts=starts, aligned_rows=aligned_rows
+        len(ids),
+        batch_size=batch_size,
+        context_length=context_length,
+        generator=generator,
+        starts=starts,
+        aligned_rows=aligned_rows,
     )
     return clm_rows(windows(ids, at, context_length + 1))
 
@@ -102,7 +113,9 @@ def mask_tokens(
         ValueError: if `mask_prob` is 0 or above 1, or if there is nothing that may be hidden.
     """
     if not 0 < mask_prob <= 1:
-        raise ValueError(f"mask_prob must be above 0 and at most 1, not {mask_prob}: with nothing hidden there is nothing to learn.")
+        raise ValueError(
+            f"mask_prob must be above 0 and at most 1, not {mask_prob}: with nothing hidden there is nothing to learn."
+        )
     special = torch.tensor(sorted({*special_ids, mask_id}))
     open_to_choice = ~torch.isin(ids, special)
     if not open_to_choice.any():
@@ -137,7 +150,12 @@ def mlm_batch(
     """A batch for masked training: windows of (N,) ids with some tokens hidden. See `clm_batch`, `mask_tokens`."""
     need_tokens(len(ids), context_length)
     at = row_starts(
-        len(ids), batch_size=batch_size, context_length=context_length, generator=generator, starts=starts, aligned_rows=aligned_rows
+        len(ids),
+        batch_size=batch_size,
+        context_length=context_length,
+        generator=generator,
+        starts=starts,
+        aligned_rows=aligned_rows,
     )
     return mask_tokens(
         windows(ids, at, context_length),

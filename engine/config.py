@@ -25,7 +25,10 @@ class _Json:
     def from_json(cls, values: dict[str, Any]) -> Self:
         known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
         unknown = sorted(set(values) - known)
-        _require(not unknown, f"{cls.__name__} has no setting {', '.join(unknown)}. It knows {', '.join(sorted(known))}.")
+        _require(
+            not unknown,
+            f"{cls.__name__} has no setting {', '.join(unknown)}. It knows {', '.join(sorted(known))}.",
+        )
         return cls(**values)
 
 
@@ -64,7 +67,10 @@ class ModelConfig(_Json):
     def __post_init__(self) -> None:
         for name in ("vocab_size", "context_length", "n_layer", "n_head", "d_model"):
             value = getattr(self, name)
-            _require(isinstance(value, int) and value >= 1, f"{name} must be a whole number of at least 1, not {value!r}.")
+            _require(
+                isinstance(value, int) and value >= 1,
+                f"{name} must be a whole number of at least 1, not {value!r}.",
+            )
         if self.d_model % self.n_head:
             divisors = [str(h) for h in range(1, self.d_model + 1) if self.d_model % h == 0]
             near = sorted(divisors, key=lambda h: abs(int(h) - self.n_head))[:3]
@@ -145,16 +151,26 @@ class TrainConfig(_Json):
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "eval_every", "eval_rows", "checkpoint_every"):
             value = getattr(self, name)
-            _require(isinstance(value, int) and value >= 1, f"{name} must be a whole number of at least 1, not {value!r}.")
+            _require(
+                isinstance(value, int) and value >= 1,
+                f"{name} must be a whole number of at least 1, not {value!r}.",
+            )
         _choice("optimizer", self.optimizer, ("adamw", "muon"))
         _choice("schedule", self.schedule, ("linear", "cosine", "constant"))
         _require(self.learning_rate > 0, f"learning_rate must be above 0, not {self.learning_rate}.")
-        _require(0 <= self.min_lr_share <= 1, f"min_lr_share must lie between 0 and 1, not {self.min_lr_share}.")
+        _require(
+            0 <= self.min_lr_share <= 1, f"min_lr_share must lie between 0 and 1, not {self.min_lr_share}."
+        )
         _require(self.warmup_steps >= 0, f"warmup_steps must be at least 0, not {self.warmup_steps}.")
         _require(self.weight_decay >= 0, f"weight_decay must be at least 0, not {self.weight_decay}.")
         _require(self.grad_clip >= 0, f"grad_clip must be at least 0 (0 is off), not {self.grad_clip}.")
-        _require(0 < self.mask_prob <= 1, f"mask_prob must be above 0 and at most 1, not {self.mask_prob}: with nothing hidden there is nothing to learn.")
-        _require(0 <= self.aligned_share <= 1, f"aligned_share must lie between 0 and 1, not {self.aligned_share}.")
+        _require(
+            0 < self.mask_prob <= 1,
+            f"mask_prob must be above 0 and at most 1, not {self.mask_prob}: with nothing hidden there is nothing to learn.",
+        )
+        _require(
+            0 <= self.aligned_share <= 1, f"aligned_share must lie between 0 and 1, not {self.aligned_share}."
+        )
 
 
 @dataclass(frozen=True)
@@ -175,7 +191,9 @@ class SamplingConfig(_Json):
 
 def check_sampling(temperature: float, top_k: int | None, top_p: float | None, min_p: float | None) -> None:
     """Refuse sampling settings outside their range; None (and top_k 0) means off."""
-    _require(0 <= temperature < float("inf"), f"temperature must be at least 0 (0 is greedy), not {temperature}.")
+    _require(
+        0 <= temperature < float("inf"), f"temperature must be at least 0 (0 is greedy), not {temperature}."
+    )
     _require(top_k is None or top_k >= 0, f"top_k must be at least 1 (0 or None is off), not {top_k}.")
     _require(top_p is None or 0 <= top_p <= 1, f"top_p must lie between 0 and 1, not {top_p}.")
     _require(min_p is None or 0 <= min_p <= 1, f"min_p must lie between 0 and 1, not {min_p}.")

@@ -57,7 +57,11 @@ class Statistics:
 def statistics(text: str) -> Statistics:
     """Count a text."""
     return Statistics(
-        len(text), len(text.encode("utf-8")), len(text.split()), text.count("\n") + bool(text and text[-1] != "\n"), len(set(text))
+        len(text),
+        len(text.encode("utf-8")),
+        len(text.split()),
+        text.count("\n") + bool(text and text[-1] != "\n"),
+        len(set(text)),
     )
 
 
@@ -85,7 +89,9 @@ def decode_upload(data: bytes, encoding: str | None = None) -> str:
     ('hi', 'café')
     """
     if len(data) > MAX_UPLOAD_BYTES:
-        raise ValueError(f"The file has {len(data):,} bytes; at most {MAX_UPLOAD_BYTES:,} are taken. Cut it into parts.")
+        raise ValueError(
+            f"The file has {len(data):,} bytes; at most {MAX_UPLOAD_BYTES:,} are taken. Cut it into parts."
+        )
     for mark, name in _BOMS:
         if data.startswith(mark):
             encoding = encoding or name
@@ -98,7 +104,9 @@ def decode_upload(data: bytes, encoding: str | None = None) -> str:
     except UnicodeDecodeError as error:
         if encoding is None:
             raise UnknownEncoding(error.start, data[error.start]) from error
-        raise ValueError(f"The file is not valid {encoding}: byte {error.start} does not fit. Choose another encoding.") from error
+        raise ValueError(
+            f"The file is not valid {encoding}: byte {error.start} does not fit. Choose another encoding."
+        ) from error
     control = sum(c < " " and c not in "\t\n\r\f\x1b" for c in text)
     if control > len(text) / 100:
         raise ValueError("This file is not text (too many control characters). Upload a plain .txt file.")
@@ -110,7 +118,12 @@ def stories(n_stories: int = 4000, seed: int = 1) -> Corpus:
     """Made-up stories from the grammar, whose true distribution is known; validation stories from another seed."""
     from engine.grammar import story_text  # the rules are only read when stories are wanted
 
-    return Corpus("Stories", "stories", story_text(seed, n_stories), story_text(seed + 1_000_003, max(100, n_stories // 20)))
+    return Corpus(
+        "Stories",
+        "stories",
+        story_text(seed, n_stories),
+        story_text(seed + 1_000_003, max(100, n_stories // 20)),
+    )
 
 
 @lru_cache(maxsize=1)
@@ -150,7 +163,9 @@ class SplitPreview:
     val_rows: int
 
 
-def preview(corpus: Corpus, tokenizer: Tokenizer, context_length: int, val_share: float = 0.1) -> SplitPreview:
+def preview(
+    corpus: Corpus, tokenizer: Tokenizer, context_length: int, val_share: float = 0.1
+) -> SplitPreview:
     """Count before training starts.
 
     Raises:

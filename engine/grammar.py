@@ -18,7 +18,7 @@ import math
 import random
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -226,6 +226,26 @@ class Grammar:
         if frame is None:
             frame = self._frames[key] = Frame(template, dot, below)
         return frame
+
+    @cached_property
+    def endings(self) -> dict[str, float]:
+        """The last terminals of a story (".\\n", "!”\\n") and their probabilities."""
+        ends: dict[str, dict[str, float]] = {name: {} for name in self.rules}
+        while True:  # a fixed point: each round reaches one rule deeper
+            before, ends = ends, {name: self._endings_of(name, ends) for name in self.rules}
+            if before == ends:
+                return {terminal + "\n": share for terminal, share in ends["story"].items()}
+
+    def _endings_of(self, name: str, ends: dict[str, dict[str, float]]) -> dict[str, float]:
+        shares: dict[str, float] = {}
+        for alternative, weight in zip(*self._shares[name], strict=True):
+            last = alternative.template.symbols[-1] if alternative.template.symbols else None
+            if isinstance(last, Terminal):
+                shares[last.text] = shares.get(last.text, 0.0) + weight
+            elif isinstance(last, Expand):
+                for terminal, share in ends[last.rule].items():
+                    shares[terminal] = shares.get(terminal, 0.0) + weight * share
+        return shares
 
     # ---- choices ----
 

@@ -5,7 +5,7 @@ Logarithms are natural; the unit is the nat unless a name says bits.
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -34,7 +34,9 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     (0.4993, 4.6993)
     """
     if not bool((targets != IGNORED).any()):
-        raise ValueError("No target is scored, so there is no loss. Give at least one target that is not -100.")
+        raise ValueError(
+            "No target is scored, so there is no loss. Give at least one target that is not -100."
+        )
     return F.cross_entropy(logits.flatten(0, -2).float(), targets.flatten(), ignore_index=IGNORED)
 
 
@@ -79,10 +81,72 @@ def softmax(logits: NDArray) -> NDArray:
     return np.exp(log_softmax(logits))
 
 
+class SoftmaxParts(NamedTuple):
+    """One probability of a softmax, worked out: prob = exp(logit - log_sum)."""
+
+    logit: float
+    log_sum: float  # log Σ exp(logits)
+    prob: float
+
+
+def softmax_parts(logits: ArrayLike, token_id: int) -> SoftmaxParts:
+    """The numbers behind one entry of a softmax over logits (V,), in float64.
+
+    >>> z, log_sum, p = softmax_parts([2.0, 1.0, 0.0], 0)
+    >>> z, round(log_sum, 4), round(p, 4)
+    (2.0, 2.4076, 0.6652)
+    """
+    z = np.asarray(logits, np.float64)
+    log_prob = float(log_softmax(z)[token_id])
+    return SoftmaxParts(float(z[token_id]), float(z[token_id]) - log_prob, math.exp(log_prob))
+
+
 def rank(probs: ArrayLike, token_id: int) -> int:
     """Place of a token when all are sorted by probability: 1 is the likeliest; equal ones share the better place."""
     p = np.asarray(probs)
     return int((p > p[token_id]).sum()) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class MostLikely:
+    """The top of a distribution and what it leaves out; `probs` and `tail` add up to 1.
+
+    Attributes:
+        ids: (K,) the likeliest first; equal ones in the order of their ids.
+        probs: (K,) over the full vocabulary.
+        tail: probability of all the others together.
+        n_tail: how many these are.
+    """
+
+    ids: NDArray
+    probs: NDArray
+    tail: float
+    n_tail: int
+
+
+def most_likely(probs: ArrayLike, k: int, *, also: int | None = None) -> MostLikely:
+    """Cut a distribution (V,) into its k likeliest ids and the rest; the id `also` follows them if it is not there.
+
+    >>> top = most_likely([0.1, 0.5, 0.15, 0.25], 2)
+    >>> top.ids.tolist(), top.probs.tolist(), top.tail, top.n_tail
+    ([1, 3], [0.5, 0.25], 0.25, 2)
+    >>> most_likely([0.1, 0.5, 0.15, 0.25], 2, also=0).ids.tolist()
+    [1, 3, 0]
+    """
+    p = np.asarray(probs, np.float64)
+    ids = np.argsort(-p, kind="stable")[:k]
+    if also is not None and also not in ids:
+        ids = np.append(ids, also)
+    return MostLikely(ids, p[ids], float(np.delete(p, ids).sum()), len(p) - len(ids))
+
+
+def surprisal(log_probs: NDArray, unit: str = "nats") -> NDArray:
+    """-log p in "nats" or in "bits" (1 bit is ln 2 nats).
+
+    >>> surprisal(np.log([0.25]), "bits").tolist()
+    [2.0]
+    """
+    return np.asarray(-np.asarray(log_probs, np.float64) / {"nats": 1.0, "bits": math.log(2)}[unit] + 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +166,11 @@ class NextTokenScores:
     running_perplexity: NDArray
 
     @property
+    def total(self) -> float:
+        """Natural log of the probability of all scored tokens together: the chain rule turns a product into a sum."""
+        return float(self.log_probs.sum())
+
+    @property
     def loss(self) -> float:
         """Mean surprisal in nats per token."""
         return float(-self.log_probs.mean())
@@ -114,7 +183,9 @@ def next_token_scores(logits: NDArray, ids: list[int]) -> NextTokenScores:
         ValueError: with fewer than 2 tokens, as the first has nothing before it to be predicted from.
     """
     if len(ids) < 2:
-        raise ValueError(f"Scoring needs at least 2 tokens, and the text has {len(ids)}: the first token is given, not predicted.")
+        raise ValueError(
+            f"Scoring needs at least 2 tokens, and the text has {len(ids)}: the first token is given, not predicted."
+        )
     all_log_probs = log_softmax(logits[: len(ids) - 1])  # (N-1,V)
     true = all_log_probs[np.arange(len(ids) - 1), ids[1:]]
     probs = np.exp(all_log_probs)
@@ -160,9 +231,13 @@ def score(model: "Transformer", ids: list[int], *, stride: int | None = None) ->
     if config.objective != "clm":
         raise ValueError("A masked model gives no probability to a whole text. Choose a causal model.")
     if len(ids) < 2:
-        raise ValueError(f"Scoring needs at least 2 tokens, and the text has {len(ids)}: the first token is given, not predicted.")
+        raise ValueError(
+            f"Scoring needs at least 2 tokens, and the text has {len(ids)}: the first token is given, not predicted."
+        )
     if not 1 <= stride <= config.context_length:
-        raise ValueError(f"stride must lie between 1 and context_length {config.context_length}, not {stride}.")
+        raise ValueError(
+            f"stride must lie between 1 and context_length {config.context_length}, not {stride}."
+        )
     log_probs, contexts, scored, begin = [], [], 0, 0
     while scored < len(ids) - 1:
         window = torch.tensor([ids[begin : begin + config.context_length]], device=model.device)

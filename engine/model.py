@@ -94,7 +94,9 @@ def rotate(x: Tensor, turns: Tensor) -> Tensor:
 
 def rotary_turns(context_length: int, d_head: int, base: float = 10000.0) -> Tensor:
     """exp(i · position · base^(-2j/d_head)), shape (context_length, d_head / 2), complex."""
-    angles = torch.outer(torch.arange(context_length).float(), base ** (-torch.arange(0, d_head, 2).float() / d_head))
+    angles = torch.outer(
+        torch.arange(context_length).float(), base ** (-torch.arange(0, d_head, 2).float() / d_head)
+    )
     return torch.polar(torch.ones_like(angles), angles)
 
 
@@ -325,7 +327,9 @@ class Transformer(nn.Module):
                 f"context_length is {limit} but the text has {n} tokens. Shorten it, or choose a model with a longer context."
             )
         if cache is not None and self.config.objective == "mlm":
-            raise ValueError("A masked model looks ahead, so earlier keys change with every token: it can't use a cache.")
+            raise ValueError(
+                "A masked model looks ahead, so earlier keys change with every token: it can't use a cache."
+            )
         if int(ids.max()) >= self.config.vocab_size or int(ids.min()) < 0:
             raise ValueError(
                 f"The model's ids run from 0 to {self.config.vocab_size - 1}, but the text has id "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+CAPITAL = "Capital"  # the form that `{X}` says
 WORD = r"[^\W\d_]+(?:[-’'][^\W\d_]+)*"
 _TERMINAL = re.compile(rf"“|{WORD}|[^\w\s“]+|\S")
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
@@ -52,7 +53,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """`{x}` or `{x.form}`: say again what register x holds, or one of its forms."""
+    """`{x}`, `{X}` with a capital, or `{x.form}`: say again what register x holds, or one of its forms."""
 
     register: int
     form: str
@@ -142,6 +143,7 @@ class RuleReader:
                 raise ValueError(f"there is no `forms {extra}:` above. Write it first, or use key=text.")
             forms.update([_form(extra)] if "=" in extra else self._form_groups[extra])
         forms |= {key.capitalize(): value[:1].upper() + value[1:] for key, value in forms.items()}
+        forms[CAPITAL] = text[:1].upper() + text[1:]
         templates = {key: self._template(value) for key, value in forms.items()}
         return Alternative(text, float(weight or 1), self._template(text), forms, templates)
 
@@ -192,8 +194,8 @@ class RuleReader:
                     template.symbols = tuple(self._resolve(name, symbol) for symbol in template.symbols)
 
     def _resolve(self, place: str, symbol: Symbol) -> Symbol:
-        if isinstance(symbol, Expand) and symbol.rule in self.registers:
-            return Recall(self.registers[symbol.rule], "")
+        if isinstance(symbol, Expand) and (register := self.registers.get(symbol.rule.lower())) is not None:
+            return Recall(register, CAPITAL if symbol.rule[0].isupper() else "")
         if isinstance(symbol, Expand | Draw):
             for rule in self._named_rules(symbol):
                 if rule not in self.rules:

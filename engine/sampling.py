@@ -8,6 +8,7 @@ import math
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -32,10 +33,19 @@ class Stage:
     probs: NDArray
     removed_mass: float
 
+    @property
+    def n_kept(self) -> int:
+        """How many tokens can still be drawn."""
+        return int((self.probs > 0).sum())
+
 
 def _as_scores(logits: ArrayLike | torch.Tensor) -> NDArray:
     """Logits as float64 (V,), refused if no distribution can come of them."""
-    z = logits.detach().double().cpu().numpy() if isinstance(logits, torch.Tensor) else np.asarray(logits, np.float64)
+    z = (
+        logits.detach().double().cpu().numpy()
+        if isinstance(logits, torch.Tensor)
+        else np.asarray(logits, np.float64)
+    )
     if z.ndim != 1 or len(z) == 0:
         raise ValueError(f"One row of at least 1 logit is needed, not an array of shape {z.shape}.")
     if np.isnan(z).any() or np.isposinf(z).any() or np.isneginf(z).all():
@@ -134,6 +144,79 @@ def draw(probs: NDArray, u: float) -> int:
     return min(found, int(np.flatnonzero(probs)[-1]))  # rounding may leave the line a hair below 1
 
 
+class Stretch(NamedTuple):
+    """A piece of the cumulative line: one token (`n_tokens` 1), or neighbours too small to be shown one by one.
+
+    Attributes:
+        id: the token, or the first one of the neighbours.
+        low, high: where it lies between 0 and 1; a number u with low <= u < high draws it.
+    """
+
+    id: int
+    n_tokens: int
+    low: float
+    high: float
+
+
+def cumulative_line(probs: NDArray, *, show: Sequence[int] = (), smallest: float = 0.02) -> list[Stretch]:
+    """The line from 0 to 1 on which `draw` looks up its number: every token's stretch is as long as its probability.
+
+    Args:
+        probs: (V,); the stretches lie in the order of the ids, those of probability 0 have none.
+        show: ids that get a stretch of their own however short it is.
+        smallest: neighbouring tokens with less than this probability share one stretch.
+
+    >>> cumulative_line(np.array([0.5, 0.0, 0.25, 0.01, 0.01, 0.23]))[2]
+    Stretch(id=3, n_tokens=2, low=0.75, high=0.77)
+    """
+    ends = np.cumsum(probs)
+    line: list[Stretch] = []
+    open_run = False
+    for token_id in np.flatnonzero(probs).tolist():
+        low, high = line[-1].high if line else 0.0, float(ends[token_id])
+        small = probs[token_id] < smallest and token_id not in show
+        if small and open_run:
+            line[-1] = line[-1]._replace(n_tokens=line[-1].n_tokens + 1, high=high)
+        else:
+            line.append(Stretch(token_id, 1, low, high))
+        open_run = small
+    return line
+
+
+class Worked(NamedTuple):
+    """How one token got its probability, step by step.
+
+    Attributes:
+        logit, top: its logit and the largest one.
+        weight: exp((logit - top) / temperature).
+        total: the sum of all tokens' weights.
+        tempered: weight / total.
+        kept: share of the probability that the cuts left.
+        final: tempered / kept, or 0 if the token was cut.
+    """
+
+    logit: float
+    top: float
+    weight: float
+    total: float
+    tempered: float
+    kept: float
+    final: float
+
+
+def worked_out(logits: NDArray, stages: Sequence[Stage], token_id: int, temperature: float) -> Worked:
+    """Work out again, in one line, what `sampling_stages` gave one token; with temperature 0 the weights are 1 and 0."""
+    z = _as_scores(logits)
+    if temperature == 0:
+        weight, total = float(stages[1].probs[token_id]), 1.0
+    else:
+        weights = np.exp(np.maximum((z - z.max()) / temperature, -1e308))
+        weight, total = float(weights[token_id]), float(weights.sum())
+    kept = math.prod(1.0 - stage.removed_mass for stage in stages[2:])
+    final = float(stages[-1].probs[token_id])
+    return Worked(float(z[token_id]), float(z.max()), weight, total, weight / total, kept, final)
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """One drawn token.
@@ -180,6 +263,16 @@ class Continuation:
         return self.model(torch.tensor([fresh], device=device), cache=self._cache)[0, -1]
 
 
+def next_logits(model: Transformer, ids: Sequence[int]) -> NDArray:
+    """Logits (V,) float32 of the token after the last one; only the last `context_length` ids are seen.
+
+    Raises:
+        ValueError: for no ids, or a masked model.
+    """
+    logits: NDArray = Continuation(model, ids, use_cache=False).logits().float().cpu().numpy()
+    return logits
+
+
 def generate(
     model: Transformer,
     ids: Sequence[int],
@@ -190,6 +283,7 @@ def generate(
     top_p: float | None = None,
     min_p: float | None = None,
     seed: int | None = None,
+    skip: int = 0,
     use_cache: bool = True,
 ) -> Iterator[Step]:
     """Continue a prompt token by token; leaving the loop stops the computing.
@@ -197,15 +291,20 @@ def generate(
     Args:
         ids: the prompt, at least one token; only the last `context_length` are seen.
         seed: of a generator that belongs to this call alone; None draws a fresh one.
+        skip: how many of the seed's numbers were used before. Drawing 3 tokens and then 5 with ``skip=3`` gives the
+            same text as drawing 8 at once.
 
     Raises:
         ValueError: for an empty prompt, a masked model, settings out of range, or logits that are not finite.
     """
     check_sampling(temperature, top_k, top_p, min_p)
     dice = torch.Generator().manual_seed(secrets.randbits(62) if seed is None else seed)
+    torch.rand(skip, generator=dice, dtype=torch.float64)
     text = Continuation(model, ids, use_cache=use_cache)
     for _ in range(n_tokens):
-        stages = sampling_stages(text.logits(), temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
+        stages = sampling_stages(
+            text.logits(), temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p
+        )
         u = float(torch.rand((), generator=dice, dtype=torch.float64))
         chosen = draw(stages[-1].probs, u)
         context = min(len(text.ids), model.config.context_length)

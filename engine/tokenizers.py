@@ -98,7 +98,9 @@ class Tokenizer:
         try:
             return self._piece(int(token_id))
         except (KeyError, IndexError, OverflowError) as error:
-            raise ValueError(f"{self.name} has no id {token_id}. Its ids run from 0 to {self.vocab_size - 1}.") from error
+            raise ValueError(
+                f"{self.name} has no id {token_id}. Its ids run from 0 to {self.vocab_size - 1}."
+            ) from error
 
     def _piece(self, token_id: int) -> bytes:
         return self._encoding.decode_single_token_bytes(token_id)
@@ -107,34 +109,25 @@ class Tokenizer:
         """Text of some ids. Bytes that are no whole character become U+FFFD, as in any text file."""
         return b"".join(self.token_bytes(i) for i in ids).decode("utf-8", errors="replace")
 
-    def tokens(self, text: str, *, special: bool = False) -> list[Token]:
-        """The tokens of a text, with their bytes and where they lie."""
+    def tokens(self, text: str, *, special: bool = False, most: int | None = None) -> list[Token]:
+        """The tokens of a text, or the first `most` of them, with their bytes and where they lie."""
         text = repair_text(text)[0]
-        raw = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
+        pieces = [(i, self.token_bytes(i)) for i in self.encode(text, special=special)[:most]]
+        n_bytes = sum(len(data) for _, data in pieces)
+        raw = np.frombuffer(text[:n_bytes].encode("utf-8"), dtype=np.uint8)
         character_at = (np.cumsum((raw & 0xC0) != 0x80) - 1).tolist()  # byte index -> character index
         result, at = [], 0
-        for token_id in self.encode(text, special=special):
-            data = self.token_bytes(token_id)
+        for token_id, data in pieces:
             end = at + len(data)
-            result.append(Token(token_id, data, data.decode("utf-8", "backslashreplace"), character_at[at], at, end))
+            result.append(
+                Token(token_id, data, data.decode("utf-8", "backslashreplace"), character_at[at], at, end)
+            )
             at = end
         return result
 
-    def segments(self, text: str, *, special: bool = False) -> list[list[Token]]:
-        """Tokens in the smallest groups that are whole graphemes, so that an emoji stays in one piece."""
-        text = repair_text(text)[0]
-        ends, at = set(), 0
-        for match in GRAPHEME.finditer(text):
-            at += len(match.group().encode("utf-8"))
-            ends.add(at)
-        groups: list[list[Token]] = []
-        whole = True
-        for token in self.tokens(text, special=special):
-            if whole:
-                groups.append([])
-            groups[-1].append(token)
-            whole = token.byte_end in ends
-        return groups
+    def segments(self, text: str, *, special: bool = False, most: int | None = None) -> list[list[Token]]:
+        """`tokens` in the smallest groups that are whole graphemes, so that an emoji stays in one piece."""
+        return whole_graphemes(self.tokens(text, special=special, most=most), text)
 
     @property
     def end_id(self) -> int:
@@ -161,6 +154,48 @@ class Tokenizer:
     def hash(self) -> str:
         """Short fingerprint of the vocabulary: the same hash means the same ids for every text."""
         return hashlib.sha256(json.dumps(self._spec, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def whole_graphemes(tokens: Sequence[Token], text: str) -> list[list[Token]]:
+    """Consecutive tokens of a text, grouped so that each group ends where a grapheme ends.
+
+    Only the part of the text that the tokens cover is read; the last group may lack its end.
+    """
+    if not tokens:
+        return []
+    text = repair_text(text)[0]
+    at, last = len(text[: tokens[0].start].encode("utf-8")), tokens[-1].byte_end
+    ends = set()
+    for match in GRAPHEME.finditer(text, tokens[0].start):
+        at += len(match.group().encode("utf-8"))
+        ends.add(at)
+        if at >= last:
+            break
+    groups: list[list[Token]] = []
+    whole = True
+    for token in tokens:
+        if whole:
+            groups.append([])
+        groups[-1].append(token)
+        whole = token.byte_end in ends
+    return groups
+
+
+def characters_of(token: Token, text: str) -> list[tuple[str, bytes]]:
+    """The characters of the text that a token touches, each with those of its bytes that lie in the token.
+
+    >>> half = Token(222, b"\\x80", "\\\\x80", start=0, byte_start=3, byte_end=4)
+    >>> characters_of(half, "😀") == [("😀", b"\\x80")]
+    True
+    """
+    found, index = [], token.start
+    at = len(text[:index].encode("utf-8"))
+    while at < token.byte_end:
+        data = text[index].encode("utf-8")
+        found.append((text[index], data[max(0, token.byte_start - at) : token.byte_end - at]))
+        at += len(data)
+        index += 1
+    return found
 
 
 class CharTokenizer(Tokenizer):
@@ -190,7 +225,9 @@ class CharTokenizer(Tokenizer):
             return self._encode_plain(text)
         control = {MASK_TEXT: self.mask_id, END_TEXT: self.end_id}
         parts = self._special.split(text)
-        return [i for part in parts for i in ([control[part]] if part in control else self._encode_plain(part))]
+        return [
+            i for part in parts for i in ([control[part]] if part in control else self._encode_plain(part))
+        ]
 
     def _encode_plain(self, text: str) -> list[int]:
         unknown = sorted(set(text) - self._ids.keys())
@@ -233,7 +270,9 @@ def char_tokenizer(text: str) -> Tokenizer:
     """
     alphabet = "".join(sorted(set(repair_text(text)[0])))
     if not alphabet:
-        raise ValueError("A character vocabulary needs a text with at least 1 character. Type or choose a text.")
+        raise ValueError(
+            "A character vocabulary needs a text with at least 1 character. Type or choose a text."
+        )
     return CharTokenizer(alphabet)
 
 
@@ -254,10 +293,14 @@ def train_bpe(text: str, vocab_size: int, *, pattern: str | None = None) -> Toke
     [258, 100, 258, 97, 99]
     """
     if vocab_size < 256:  # checked here: rustbpe would panic, and a panic passes by `except Exception`
-        raise ValueError(f"A byte-level vocabulary needs at least 256 ids, one for each byte, not {vocab_size}.")
+        raise ValueError(
+            f"A byte-level vocabulary needs at least 256 ids, one for each byte, not {vocab_size}."
+        )
     text = repair_text(text)[0]
     if not text.strip():
-        raise ValueError("A BPE vocabulary needs a text to learn from, and this one is blank. Type or choose a text.")
+        raise ValueError(
+            "A BPE vocabulary needs a text to learn from, and this one is blank. Type or choose a text."
+        )
     trainer = rustbpe.Tokenizer()
     trainer.train_from_iterator([text], vocab_size, pattern=None if pattern is None else pattern + r"|[\s\S]")
     ranks = sorted(trainer.get_mergeable_ranks(), key=lambda pair: pair[1])
@@ -283,7 +326,9 @@ def tokenizer_from_json(spec: dict[str, Any]) -> Tokenizer:
         return _own(f"BPE {len(ranks)}", ranks, spec["pattern"], spec)
     if kind == "published":
         return load_vocabulary(spec["name"])
-    raise ValueError(f"A tokenizer of kind {kind!r} is unknown. Known kinds: bytes, characters, bpe, published.")
+    raise ValueError(
+        f"A tokenizer of kind {kind!r} is unknown. Known kinds: bytes, characters, bpe, published."
+    )
 
 
 def load_vocabulary(name: str) -> Tokenizer:

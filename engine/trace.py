@@ -49,6 +49,11 @@ class Trace:
         """(T,V) float64, each row sums to 1."""
         return softmax(self.logits)
 
+    @property
+    def scored_bytes(self) -> int:
+        """Bytes of all tokens but the first, which nothing predicts."""
+        return self.tokens[-1].byte_end - self.tokens[0].byte_end
+
 
 def trace(
     model: Transformer,
@@ -77,13 +82,17 @@ def trace(
     tokens, ablate = tokens[unused:], list(ablate)
     for layer, head in ablate:
         if not (0 <= layer < config.n_layer and 0 <= head < config.n_head):
-            raise ValueError(f"There is no head {head} in layer {layer}: the model has {config.n_layer} layers of {config.n_head} heads.")
+            raise ValueError(
+                f"There is no head {head} in layer {layer}: the model has {config.n_layer} layers of {config.n_head} heads."
+            )
     ids = np.array([t.id for t in tokens])
     if hidden:
         if config.objective != "mlm":
             raise ValueError("Only a masked model knows the mask. Choose a masked model, or hide nothing.")
         if min(hidden) < 0 or max(hidden) >= len(ids):
-            raise ValueError(f"Positions to hide must lie between 0 and {len(ids) - 1}, not {sorted(hidden)}.")
+            raise ValueError(
+                f"Positions to hide must lie between 0 and {len(ids) - 1}, not {sorted(hidden)}."
+            )
         ids[list(hidden)] = tokenizer.mask_id
     recorder = Recorder(ablate)
     with torch.no_grad():
@@ -126,6 +135,16 @@ class Cell:
     row_scores: NDArray
     weight: float
 
+    @property
+    def dot(self) -> float:
+        """The dot product of query and key: the sum of the products."""
+        return float(self.products.sum())
+
+    @property
+    def row_total(self) -> float:
+        """Σ exp(score) over the keys that the query may look at."""
+        return float(np.exp(self.row_scores).sum())
+
 
 def attention_cell(traced: Trace, layer: int, head: int, query: int, key: int) -> Cell:
     """Work out one cell of `Trace.attentions` again from q and k, in float64."""
@@ -135,3 +154,36 @@ def attention_cell(traced: Trace, layer: int, head: int, query: int, key: int) -
     if traced.objective == "clm":
         row[query + 1 :] = -np.inf
     return Cell(q * k[key], float(row[key]), row, float(softmax(row)[key]))
+
+
+
+RULES = ("previous", "first", "same")
+
+
+def head_patterns(traced: Trace) -> dict[str, NDArray]:
+    """How far each head follows a simple rule: the weight it puts there, mean over the queries with a choice.
+
+    Returns:
+        For each of RULES an (L,H) array between 0 and 1; NaN if no query of the text can follow it.
+        "previous": the token just before. "first": the first token. "same": earlier tokens that are equal to
+        the query (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits").
+    """
+    weights, ids = traced.attentions, traced.ids  # (L,H,T,T)
+    n = len(ids)
+    rules = (np.eye(n, k=-1, dtype=bool), np.eye(1, n, dtype=bool).repeat(n, axis=0), np.tril(ids[:, None] == ids, k=-1))
+    found = {}
+    for name, where in zip(RULES, rules, strict=True):
+        queries = where.any(axis=1)
+        queries[0] = False  # the first token of a causal model has no choice
+        share = np.where(where, weights, 0.0).sum(axis=-1)[..., queries]  # (L,H,queries)
+        found[name] = share.mean(axis=-1) if queries.any() else np.full(weights.shape[:2], np.nan)
+    return found
+
+
+def best_head(traced: Trace, rule: str) -> tuple[int, int] | None:
+    """The (layer, head) that follows one of RULES most, counted from 0; None if no query of the text can."""
+    share = head_patterns(traced)[rule]
+    if np.isnan(share).any():
+        return None
+    layer, head = np.unravel_index(int(share.argmax()), share.shape)
+    return int(layer), int(head)

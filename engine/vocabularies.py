@@ -14,9 +14,7 @@ from typing import NamedTuple
 
 _HOST = "https://openaipublic.blob.core.windows.net"
 _GPT2_SPLIT = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
-_CL100K_SPLIT = (
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
-)
+_CL100K_SPLIT = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 _SUFFIX = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 _O200K_SPLIT = "|".join(
@@ -53,19 +51,24 @@ class Published(NamedTuple):
 
 
 _R50K = Source(
-    f"{_HOST}/encodings/r50k_base.tiktoken", "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930"
+    f"{_HOST}/encodings/r50k_base.tiktoken",
+    "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
 )
 _GPT2_JSON = Source(
-    f"{_HOST}/gpt-2/encodings/main/encoder.json", "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783"
+    f"{_HOST}/gpt-2/encodings/main/encoder.json",
+    "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
 )
 _P50K = Source(
-    f"{_HOST}/encodings/p50k_base.tiktoken", "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069"
+    f"{_HOST}/encodings/p50k_base.tiktoken",
+    "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
 )
 _CL100K = Source(
-    f"{_HOST}/encodings/cl100k_base.tiktoken", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
+    f"{_HOST}/encodings/cl100k_base.tiktoken",
+    "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
 )
 _O200K = Source(
-    f"{_HOST}/encodings/o200k_base.tiktoken", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+    f"{_HOST}/encodings/o200k_base.tiktoken",
+    "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
 )
 _FIM = {"<|fim_prefix|>": 100258, "<|fim_middle|>": 100259, "<|fim_suffix|>": 100260}
 
@@ -73,7 +76,9 @@ VOCABULARIES: dict[str, Published] = {
     "gpt2": Published((_R50K, _GPT2_JSON), _GPT2_SPLIT, {"<|endoftext|>": 50256}),
     "r50k_base": Published((_R50K, _GPT2_JSON), _GPT2_SPLIT, {"<|endoftext|>": 50256}),
     "p50k_base": Published((_P50K,), _GPT2_SPLIT, {"<|endoftext|>": 50256}),
-    "cl100k_base": Published((_CL100K,), _CL100K_SPLIT, {"<|endoftext|>": 100257, **_FIM, "<|endofprompt|>": 100276}),
+    "cl100k_base": Published(
+        (_CL100K,), _CL100K_SPLIT, {"<|endoftext|>": 100257, **_FIM, "<|endofprompt|>": 100276}
+    ),
     "o200k_base": Published((_O200K,), _O200K_SPLIT, {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
 }
 

@@ -12,6 +12,7 @@ from viz.text import (
     format_number,
     format_perplexity,
     format_prob,
+    format_tick,
     visible,
     visible_parts,
 )
@@ -40,7 +41,7 @@ __all__ = [
     "CAUSAL", "CONFIG", "DIVERGING_SCALE", "MASKED", "MODEL", "NEUTRAL", "PROBABILITY_SCALE", "SURPRISAL_SCALE",
     "TOKEN_COLORS", "TRAIN", "TRUE", "VALID", "Reference", "Series", "alt_text", "attention_map", "clip",
     "distribution_bars", "escape", "format_bits", "format_count", "format_nats", "format_number",
-    "format_perplexity", "format_prob", "loss_curve", "mask_matrix", "objective_color", "perplexity_name",
+    "format_perplexity", "format_prob", "format_tick", "loss_curve", "mask_matrix", "objective_color", "perplexity_name",
     "position_heatmap", "probability_color", "running_perplexity", "sampling_stages", "surprisal_bars",
     "surprisal_color", "thin", "token_color", "visible", "visible_parts",
 ]  # fmt: skip

@@ -7,32 +7,47 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.text import clip, escape, format_number
-from viz.theme import HATCH, MONO, NEUTRAL, PROBABILITY_SCALE, finish, objective_color
+from viz.theme import HATCH, MONO, NEUTRAL, PROBABILITY_SCALE, cell_texts, finish, objective_color
 
 MAX_TICKS = 40  # beyond, labels would overlap
 MAX_PRINTED = 12  # beyond, numbers don't fit into cells
 MAX_HOVER_TEXT = 160  # beyond, hover names positions only: token texts for each pair would be megabytes
 
 
-def tick_positions(n: int, most: int = MAX_TICKS) -> list[int]:
-    """At most `most` evenly spaced positions of 0..n-1, the first always among them."""
-    return list(range(0, n, max(1, -(-n // most))))
+def tick_positions(n: int) -> list[int]:
+    """Positions of 0..n-1 that get a label: all up to 40, else at most 25, evenly spaced, the first among them."""
+    return list(range(0, n, 1 if n <= MAX_TICKS else -(-n // 25)))
+
+
+def tick_labels(tokens: Sequence[str]) -> tuple[list[int], list[str]]:
+    """Where tokens are named along an axis, and their names; with the position when some are left out."""
+    places = tick_positions(len(tokens))
+    if len(places) == len(tokens):
+        return places, [escape(clip(token, 12)) for token in tokens]
+    return places, [escape(f"{i} {clip(tokens[i], 9)}") for i in places]
 
 
 def _square_axes(fig: go.Figure, tokens: Sequence[str]) -> None:
     """Integer coordinates with token labels, row 0 on top, square cells."""
     n = len(tokens)
-    places = tick_positions(n)
-    numbered = len(places) < n
-    names = [escape(f"{i} {clip(tokens[i], 12)}" if numbered else clip(tokens[i], 12)) for i in places]
+    places, names = tick_labels(tokens)
     common = {"tickmode": "array", "tickvals": places, "ticktext": names, "tickfont_family": MONO,
               "showgrid": False, "constrain": "domain", "ticks": ""}  # fmt: skip
     fig.update_xaxes(
-        range=[-0.5, n - 0.5], title_text="key (looks at)", side="top", tickangle=-45 if n <= 16 else -90, **common
+        range=[-0.5, n - 0.5],
+        title_text="key (looks at)",
+        side="top",
+        tickangle=-45 if n <= 16 else -90,
+        **common,
     )
     fig.update_yaxes(
         autorange="reversed", title_text="query (from)", scaleanchor="x", constraintoward="top", **common
     )
+
+
+def _side(n: int) -> int:
+    """Pixels for a square of `n` tokens: large enough for each label that is written."""
+    return max(540, 16 * len(tick_positions(n)) + 150)
 
 
 def _hidden_area(n: int) -> go.Scatter:
@@ -85,7 +100,9 @@ def attention_map(
     shown = np.array(weights, dtype=np.float32)
     n = len(tokens)
     if shown.shape != (n, n):
-        raise ValueError(f"weights must be {n} × {n} for {n} tokens, but are {shown.shape}. Pass one head of one text.")
+        raise ValueError(
+            f"weights must be {n} × {n} for {n} tokens, but are {shown.shape}. Pass one head of one text."
+        )
     if objective == "clm":
         shown[np.triu_indices(n, 1)] = np.nan
     named = n <= MAX_HOVER_TEXT
@@ -99,14 +116,14 @@ def attention_map(
         xgap=1 if n <= 64 else 0,
         ygap=1 if n <= 64 else 0,
         customdata=_pair_hover(tokens, shown, "weight") if named else None,
-        hovertemplate="%{customdata}<extra></extra>" if named else "query %{y}<br>key %{x}<br>weight %{z}<extra></extra>",
+        hovertemplate=("%{customdata}" if named else "query %{y}<br>key %{x}<br>weight %{z}")
+        + "<extra></extra>",
         hoverongaps=named,
         colorbar={"title": {"text": "attention weight", "side": "right"}, "thickness": 12, "outlinewidth": 0},
     )
-    if n <= MAX_PRINTED:
-        heat.text = [["" if np.isnan(v) else f"{v:.2f}" for v in row] for row in shown]
-        heat.texttemplate = "%{text}"
     fig = go.Figure(heat)
+    if n <= MAX_PRINTED:
+        fig.add_trace(cell_texts([["" if np.isnan(v) else f"{v:.2f}" for v in row] for row in shown], shown))
     if objective == "clm" and n > 1:
         fig.add_trace(_hidden_area(n))
     if query is not None:
@@ -121,7 +138,8 @@ def attention_map(
         best = int(np.nanargmax(shown[row]))
         alt += f" From {tokens[row]} (position {row}) most goes to {tokens[best]} (position {best}), "
         alt += f"{format_number(float(shown[row, best]))}."
-    return finish(fig, height=560, alt=alt, width=680)
+    side = _side(n)
+    return finish(fig, height=side, alt=alt, width=side + 60)
 
 
 def mask_matrix(tokens: Sequence[str], objective: str, *, hidden: Collection[int] = ()) -> go.Figure:
@@ -143,7 +161,9 @@ def mask_matrix(tokens: Sequence[str], objective: str, *, hidden: Collection[int
         for k in range(n):
             seen = "can't see" if np.isnan(allowed[q, k]) else "sees"
             what = "a mask in place of" if k in hidden and seen == "sees" else ""
-            hover[q, k] = f"{q}: {escape(tokens[q])}<br>{seen} {what} {k}: {escape(tokens[k])}".replace("  ", " ")
+            hover[q, k] = f"{q}: {escape(tokens[q])}<br>{seen} {what} {k}: {escape(tokens[k])}".replace(
+                "  ", " "
+            )
     fig = go.Figure(
         go.Heatmap(
             z=allowed,
@@ -165,8 +185,18 @@ def mask_matrix(tokens: Sequence[str], objective: str, *, hidden: Collection[int
         fig.add_trace(_hidden_area(n))
     for k in hidden:
         fig.add_shape(
-            type="rect", x0=k - 0.5, x1=k + 0.5, y0=-0.5, y1=n - 0.5, line={"color": NEUTRAL, "width": 2, "dash": "dot"}
+            type="rect",
+            x0=k - 0.5,
+            x1=k + 0.5,
+            y0=-0.5,
+            y1=n - 0.5,
+            line={"color": NEUTRAL, "width": 2, "dash": "dot"},
         )
     _square_axes(fig, tokens)
-    rule = "each sees itself and what came before" if objective == "clm" else "every position sees every position"
-    return finish(fig, height=420, alt=f"Who sees whom among {n} tokens: {rule}.", width=440)
+    rule = (
+        "each sees itself and what came before"
+        if objective == "clm"
+        else "every position sees every position"
+    )
+    side = min(_side(n), 420 + 8 * n)
+    return finish(fig, height=side, alt=f"Who sees whom among {n} tokens: {rule}.", width=side)

@@ -9,9 +9,11 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from viz.attention import tick_positions
-from viz.text import clip, escape, format_number, format_perplexity
+from viz.attention import tick_labels
+from viz.text import escape, format_number, format_tick
 from viz.theme import (
+    FONT_SIZE,
+    INK,
     MODEL,
     MONO,
     NEUTRAL,
@@ -93,22 +95,37 @@ def finite_or_gap(values: ArrayLike) -> np.ndarray:
     return y
 
 
-def perplexity_ticks(low: float, high: float, most: int = 8) -> list[float]:
-    """Round perplexities whose losses lie between `low` and `high` nats, at most `most` of them."""
-    found = [
-        m * 10.0**e
-        for e in range(0, 13)
-        for m in (1, 1.5, 2, 3, 5, 7)
-        if low - 1e-9 <= math.log(m * 10.0**e) <= high + 1e-9
-    ]
-    while len(found) > most:
-        found = found[::2]
+def round_ticks(low: float, high: float, most: int = 8) -> list[float]:
+    """Round numbers between `low` and `high`, both above 0, for an axis on which factors are even steps.
+
+    Example:
+        >>> round_ticks(1, 500)
+        [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0]
+        >>> round_ticks(1, 10_000)
+        [1.0, 10.0, 100.0, 1000.0, 10000.0]
+    """
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in (
+        (1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 7, 8, 9),
+        (1, 1.5, 2, 3, 5, 7),
+        (1, 2, 5),
+        (1, 3),
+        (1,),
+    ):
+        found = [
+            m * 10.0**e
+            for e in exponents
+            for m in factors
+            if low * (1 - 1e-9) <= m * 10.0**e <= high * (1 + 1e-9)
+        ]
+        if len(found) <= most + 1:
+            return found
     return found
 
 
 def _perplexity_axis(fig: go.Figure, low: float, high: float, name: str, log_y: bool) -> None:
     """A second scale on the right: the same heights read as exp(loss)."""
-    ticks = perplexity_ticks(max(low, 0.0), high)
+    ticks = round_ticks(math.exp(max(low, 0.0)), math.exp(min(high, 80.0)))
     fig.add_trace(go.Scatter(x=[None], y=[None], yaxis="y2", showlegend=False, hoverinfo="skip"))
     fig.update_layout(
         yaxis2={
@@ -118,10 +135,16 @@ def _perplexity_axis(fig: go.Figure, low: float, high: float, name: str, log_y: 
             "title": {"text": f"{name} = exp(loss)"},
             "type": "log" if log_y else "linear",
             "tickvals": [math.log(p) for p in ticks if p > 1 or not log_y],
-            "ticktext": [format_perplexity(p) for p in ticks if p > 1 or not log_y],
+            "ticktext": [format_tick(p) for p in ticks if p > 1 or not log_y],
             "showgrid": False,
         }
     )
+
+
+def _log_ticks(low: float, high: float) -> dict[str, list[Any]]:
+    """Labels for a logarithmic axis: Plotly's own go down to a size nobody can read."""
+    ticks = round_ticks(low, high)
+    return {"tickvals": ticks, "ticktext": [format_tick(v) for v in ticks]}
 
 
 def _reference_line(fig: go.Figure, reference: Reference, log_y: bool) -> None:
@@ -133,7 +156,7 @@ def _reference_line(fig: go.Figure, reference: Reference, log_y: bool) -> None:
         xref="x domain",
         xanchor="right",
         y=math.log10(reference.value) if log_y else reference.value,
-        yanchor="bottom",
+        yanchor="top" if reference.role == "floor" else "bottom",
         text=escape(f"{reference.label} · {format_number(reference.value)}"),
         showarrow=False,
     )
@@ -163,6 +186,8 @@ def loss_curve(
     last = ""
     for line in series:
         x, y = thin(line.steps, line.values, 2000)
+        if log_x:
+            x, y = x[x > 0], y[x > 0]
         y = finite_or_gap(y)
         color, width, dash = SERIES_LOOKS[line.role]
         fig.add_trace(
@@ -185,11 +210,16 @@ def loss_curve(
         _reference_line(fig, reference, log_y)
     low, high = (min(seen), max(seen)) if seen else (0.0, 1.0)
     pad = 0.08 * (high - low or 1.0)
-    fig.update_xaxes(title_text="step", type="log" if log_x else "linear")
-    span = [math.log10(max(low - pad, low * 0.9, 1e-6)), math.log10(high + 2 * pad)] if log_y else [low - pad, high + 2 * pad]
-    fig.update_yaxes(title_text="loss (nats per token)", type="log" if log_y else "linear", range=span)
+    low, high = (max(low * 0.85, 1e-6), high * 1.15) if log_y else (low - 1.3 * pad, high + 1.3 * pad)
+    fig.update_xaxes(title_text="step")
+    fig.update_yaxes(title_text="loss (nats per token)", range=[low, high])
+    if log_x:
+        last_step = max((float(t.x[-1]) for t in fig.data if t.x is not None and len(t.x)), default=10.0)
+        fig.update_xaxes(type="log", **_log_ticks(1, max(last_step, 2)))
+    if log_y:
+        fig.update_yaxes(type="log", range=[math.log10(low), math.log10(high)], **_log_ticks(low, high))
     if perplexity_axis:
-        _perplexity_axis(fig, low - pad, high + 2 * pad, perplexity_name(objective), log_y)
+        _perplexity_axis(fig, low, high, perplexity_name(objective), log_y)
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
     return finish(fig, height=400, alt=f"Loss against training step.{last}", legend=legend, showlegend=True)
 
@@ -197,13 +227,12 @@ def loss_curve(
 def _token_axis(fig: go.Figure, tokens: Sequence[str]) -> None:
     """Tokens along x at their positions; thinned when there are many."""
     n = len(tokens)
-    places = tick_positions(n)
-    numbered = len(places) < n
+    places, names = tick_labels(tokens)
     fig.update_xaxes(
         title_text="token (position)",
         tickmode="array",
         tickvals=places,
-        ticktext=[escape(f"{i} {clip(tokens[i], 12)}" if numbered else clip(tokens[i], 12)) for i in places],
+        ticktext=names,
         tickangle=-90 if n > 16 else -45,
         tickfont_family=MONO,
         range=[-0.6, n - 0.4],
@@ -244,11 +273,18 @@ def surprisal_bars(
             x=np.arange(len(tokens), dtype=np.int32),
             y=y,
             name="model",
-            marker={"color": np.nan_to_num(y), "colorscale": SURPRISAL_SCALE, "cmin": 0, "cmax": max(top, 1e-6)},
+            marker={
+                "color": np.nan_to_num(y),
+                "colorscale": SURPRISAL_SCALE,
+                "cmin": 0,
+                "cmax": max(top, 1e-6),
+            },
             customdata=_point_hover(tokens, y, f"surprisal in {unit}:"),
             hovertemplate="%{customdata}<extra></extra>",
             text=[format_number(v) if np.isfinite(v) else "" for v in y] if len(tokens) <= 16 else None,
             textposition="outside",
+            constraintext="none",
+            textfont={"size": FONT_SIZE, "color": INK},
             textangle=0,
             cliponaxis=False,
         )
@@ -264,15 +300,27 @@ def surprisal_bars(
             )
         )  # fmt: skip
     if mean is not None:
-        _reference_line(fig, Reference(mean, "mean"), log_y=False)
+        fig.add_hline(y=mean, line={"color": NEUTRAL, "width": 2, "dash": "dash"})
+        fig.add_annotation(  # beside the plot: over it, the words would lie on a bar
+            x=1,
+            xref="paper",
+            xanchor="left",
+            y=mean,
+            text=f"mean<br>{format_number(mean)}",
+            showarrow=False,
+            align="left",
+        )
     _token_axis(fig, tokens)
     fig.update_yaxes(title_text=f"surprisal ({unit})", rangemode="tozero", range=[0, top * 1.15 or 1.0])
     worst = int(np.nanargmax(y)) if np.isfinite(y).any() else None
     alt = f"Surprisal of {len(tokens)} tokens in {unit}."
     if worst is not None:
-        alt += f" Most surprising: {tokens[worst]} at position {worst}, {format_number(float(y[worst]))} {unit}."
+        alt += (
+            f" Most surprising: {tokens[worst]} at position {worst}, {format_number(float(y[worst]))} {unit}."
+        )
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
-    return finish(fig, height=320, alt=alt, showlegend=second is not None, legend=legend)
+    side = {"margin_r": 56} if mean is not None else {}
+    return finish(fig, height=340, alt=alt, showlegend=second is not None, legend=legend, **side)
 
 
 def running_perplexity(
@@ -306,14 +354,14 @@ def running_perplexity(
         _reference_line(fig, Reference(floor, "floor", "floor"), log_y=True)
     good = y[np.isfinite(y)]
     seen = [*good.tolist(), *([floor] if floor is not None else []), 1.0]
-    ticks = perplexity_ticks(math.log(min(seen)), math.log(max(seen) * 1.5))
+    ticks = round_ticks(min(seen), max(seen) * 1.4)
     _token_axis(fig, tokens)
     fig.update_yaxes(
         title_text=f"running {name} (log scale)",
         type="log",
         range=[math.log10(min(seen) * 0.9), math.log10(max(seen) * 1.4)],
         tickvals=ticks,
-        ticktext=[format_perplexity(p) for p in ticks],
+        ticktext=[format_tick(p) for p in ticks],
     )
     end = f" At the end: {format_number(float(good[-1]))}." if len(good) else ""
-    return finish(fig, height=320, alt=f"Running {name} over {len(tokens)} tokens.{end}", showlegend=False)
+    return finish(fig, height=340, alt=f"Running {name} over {len(tokens)} tokens.{end}", showlegend=False)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from plotly.subplots import make_subplots
 
 from viz.text import clip, escape, format_count, format_number, format_prob
-from viz.theme import MODEL, MONO, NEUTRAL, PROBABILITY_SCALE, TRUE, finish
+from viz.theme import FONT_SIZE, INK, MODEL, MONO, NEUTRAL, PROBABILITY_SCALE, TRUE, cell_texts, finish
 
 _ROW = 26  # pixels for one bar
 
@@ -48,9 +48,13 @@ def _bars(values: np.ndarray, labels: Sequence[str], texts: Sequence[str], name:
         name=name,
         text=list(texts),
         textposition="outside",
+        constraintext="none",
+        textfont={"size": FONT_SIZE, "color": INK},
         cliponaxis=False,
         textangle=0,
-        customdata=[[escape(label), repr(round(float(v), 9))] for label, v in zip(labels, values, strict=True)],
+        customdata=[
+            [escape(label), repr(round(float(v), 9))] for label, v in zip(labels, values, strict=True)
+        ],
         hovertemplate="%{customdata[0]}<br>" + escape(name) + ": %{customdata[1]}<extra></extra>",
         **style,
     )
@@ -150,7 +154,9 @@ def sampling_stages(
     rows = list(labels) + ([_tail_label(n_tail)] if n_tail else [])
     values = [np.asarray(probs, dtype=np.float64) for _, probs in stages]
     if n_tail:
-        values = [np.append(v, (tails[i] if tails is not None else 1 - v.sum())) for i, v in enumerate(values)]
+        values = [
+            np.append(v, (tails[i] if tails is not None else 1 - v.sum())) for i, v in enumerate(values)
+        ]
     columns = max(1, min(columns, len(stages)))
     n_rows = -(-len(stages) // columns)
     height = n_rows * (len(rows) * _ROW + 64) + 40
@@ -164,12 +170,12 @@ def sampling_stages(
         subplot_titles=[escape(name) for name, _ in stages],
     )
     for i, (name, _) in enumerate(stages):
-        row, col = divmod(i, columns)
-        _add_stage(fig, rows, values[0], values[i], name, i > 0, chosen if i == len(stages) - 1 else None, row, col)
+        drawn = chosen if i == len(stages) - 1 else None
+        _add_stage(fig, rows, values[0], values[i], name, i > 0, drawn, len(labels), divmod(i, columns))
     top = max(float(v.max()) for v in values)
     fig.update_xaxes(range=[0, top * 1.5], nticks=4, showticklabels=True)
     fig.update_xaxes(title_text="probability", row=n_rows)
-    fig.update_annotations(font_size=14, x=0, xanchor="left") if columns == 1 else fig.update_annotations(font_size=14)
+    fig.update_annotations(yshift=4)
     kept = [int((v[: len(labels)] > 0).sum()) for v in values]
     alt = "Probabilities after each stage: " + "; ".join(
         f"{name}: {n} of {len(labels)} shown tokens left" for (name, _), n in zip(stages, kept, strict=True)
@@ -185,24 +191,26 @@ def _add_stage(
     name: str,
     show_before: bool,
     chosen: int | None,
-    row: int,
-    col: int,
+    n_tokens: int,
+    place: tuple[int, int],
 ) -> None:
     """One panel of `sampling_stages`: what was there before, thin and grey; what is there now."""
-    where = {"row": row + 1, "col": col + 1}
+    where = {"row": place[0] + 1, "col": place[1] + 1}
     removed = (now <= 0) & (before > 0)
     if show_before:
-        ghost = {"color": ["rgba(0,0,0,0)"] * len(before), "line": {"color": NEUTRAL, "width": 1},
-                 "pattern": {"shape": ["x" if r else "" for r in removed], "fgcolor": NEUTRAL, "size": 6}}  # fmt: skip
+        clear = "rgba(0,0,0,0)"
+        ghost = {"color": [NEUTRAL if r else clear for r in removed], "line": {"color": NEUTRAL, "width": 1},
+                 "pattern": {"shape": ["/" if r else "" for r in removed], "bgcolor": clear, "size": 6}}  # fmt: skip
         fig.add_trace(_bars(before, labels, [""] * len(before), "before", marker=ghost), **where)
     texts = ["removed" if r else format_prob(v) for r, v in zip(removed, now, strict=True)]
     if chosen is not None:
         texts[chosen] += "  <b>◀ drawn</b>"
-    fig.add_trace(_bars(now, labels, texts, name, marker_color=MODEL, width=0.5), **where)
+    colors = [MODEL] * n_tokens + [NEUTRAL] * (len(now) - n_tokens)
+    fig.add_trace(_bars(now, labels, texts, name, marker_color=colors, width=0.5), **where)
     if show_before:  # the value stands right of the longer of the two bars
-        fig.data[-1].update(text=[""] * len(now))
-        fig.data[-2].update(text=["" if b < n else t for t, b, n in zip(texts, before, now, strict=True)])
-        fig.data[-1].update(text=[t if b < n else "" for t, b, n in zip(texts, before, now, strict=True)])
+        longer = before >= now
+        fig.data[-2].text = [t if longest else "" for t, longest in zip(texts, longer, strict=True)]
+        fig.data[-1].text = ["" if longest else t for t, longest in zip(texts, longer, strict=True)]
     _label_axis(fig, labels, **where)
 
 
@@ -231,7 +239,8 @@ def position_heatmap(
     hover = [
         [
             f"after position {t}, {escape(tokens[t])}<br>rank {j + 1}: {escape(label)}"
-            f"<br>probability {float(probs[t, j]):.6g}" + ("<br>this token came next" if (t, j) in right else "")
+            f"<br>probability {float(probs[t, j]):.6g}"
+            + ("<br>this token came next" if (t, j) in right else "")
             for j, label in enumerate(row)
         ]
         for t, row in enumerate(top_labels)
@@ -241,9 +250,6 @@ def position_heatmap(
             z=probs,
             x=np.arange(k, dtype=np.int32),
             y=np.arange(n, dtype=np.int32),
-            text=cells,
-            texttemplate="%{text}",
-            textfont={"family": MONO, "size": 12},
             customdata=hover,
             hovertemplate="%{customdata}<extra></extra>",
             colorscale=PROBABILITY_SCALE,
@@ -254,8 +260,11 @@ def position_heatmap(
             colorbar={"title": {"text": "probability", "side": "right"}, "thickness": 12, "outlinewidth": 0},
         )
     )
+    fig.add_trace(cell_texts(cells, probs))
     for t, j in right:
-        fig.add_shape(type="rect", x0=j - 0.5, x1=j + 0.5, y0=t - 0.5, y1=t + 0.5, line={"color": TRUE, "width": 3})
+        fig.add_shape(
+            type="rect", x0=j - 0.5, x1=j + 0.5, y0=t - 0.5, y1=t + 0.5, line={"color": TRUE, "width": 3}
+        )
     _label_axis(fig, [f"{t} {token}" for t, token in enumerate(tokens)])
     fig.update_yaxes(title_text="after this token (position)")
     fig.update_xaxes(
@@ -266,7 +275,11 @@ def position_heatmap(
         range=[-0.5, k - 0.5],
         showgrid=False,
     )
-    first = f" After {tokens[-1]}: {top_labels[-1][0]} with {format_number(float(probs[-1, 0]))}." if n and k else ""
-    return finish(fig, height=max(n, 4) * 30 + 70, alt=f"The {k} best guesses after each of {n} tokens.{first}")
-
-
+    first = (
+        f" After {tokens[-1]}: {top_labels[-1][0]} with {format_number(float(probs[-1, 0]))}."
+        if n and k
+        else ""
+    )
+    return finish(
+        fig, height=max(n, 4) * 30 + 70, alt=f"The {k} best guesses after each of {n} tokens.{first}"
+    )

@@ -59,7 +59,9 @@ def visible_parts(data: bytes | str) -> list[tuple[str, bool]]:
                 shown.append(("⟨" + " ".join(f"{ord(c) - 0xDC00:02X}" for c in group) + "⟩", True))
             else:
                 shown += [_mark(char, not shown and i == 0) for i, char in enumerate(group)]
-    return [("".join(s for s, _ in group), mark) for mark, group in groupby(shown, key=lambda piece: piece[1])]
+    return [
+        ("".join(s for s, _ in group), mark) for mark, group in groupby(shown, key=lambda piece: piece[1])
+    ]
 
 
 def visible(data: bytes | str) -> str:
@@ -131,6 +133,11 @@ def format_bits(x: float) -> str:
 def format_perplexity(x: float) -> str:
     """A perplexity, which has no unit: `4.09`."""
     return format_number(x)
+
+
+def format_tick(x: float) -> str:
+    """A round number on an axis, without noughts that say nothing: `5`, `0.25`, `1,000`."""
+    return f"{x:,.10g}" if 1e-4 <= abs(x) < 1e9 else format_number(x, 1)
 
 
 def format_count(n: int) -> str:

@@ -1,13 +1,14 @@
 """The one visual language: what each colour means, and how every figure is laid out.
 
 All colours were chosen to stand out by at least 3:1 on the light and on the dark background, and to stay apart for
-the common kinds of colour blindness; tests hold that. Text never takes a colour from here: it takes the theme's.
+the common kinds of colour blindness; tests hold that. Text takes no meaning from colour: it is always in the theme's own.
 """
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 MODEL = "#376EE0"  # what the model says
@@ -17,6 +18,7 @@ MASKED = "#B33C9C"
 TRAIN = "#8B9299"  # loss on the training text
 VALID = MODEL  # loss on unseen text: the model's own line
 NEUTRAL = "#8B9299"  # before, removed, the rest
+INK = "#000037"  # Streamlit puts the theme's text colour in its place (GRAY_90 of its Plotly theme); else near black
 GRID = "rgba(128, 136, 145, 0.25)"
 HATCH = "rgba(128, 136, 145, 0.55)"  # cells and bars that are not there
 
@@ -52,7 +54,12 @@ TOKEN_COLORS = tuple(
 
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'Liberation Mono', 'DejaVu Sans Mono', monospace"
 FONT_SIZE = 13
-CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
+CONFIG: dict[str, Any] = {
+    "displaylogo": False,
+    "displayModeBar": False,
+    "scrollZoom": False,
+    "doubleClick": "reset",
+}
 
 
 def token_color(token_id: int) -> str:
@@ -79,8 +86,42 @@ def sample_scale(colors: Sequence[str], share: float) -> str:
     """The colour at `share` (0 to 1, clamped) of evenly spaced `colors`, as `#RRGGBB`."""
     place = min(max(share, 0.0), 1.0) * (len(colors) - 1)
     low = min(int(place), len(colors) - 2)
-    mixed = (round(a + (b - a) * (place - low)) for a, b in zip(rgb(colors[low]), rgb(colors[low + 1]), strict=True))
+    mixed = (
+        round(a + (b - a) * (place - low))
+        for a, b in zip(rgb(colors[low]), rgb(colors[low + 1]), strict=True)
+    )
     return "#{:02X}{:02X}{:02X}".format(*mixed)
+
+
+def ink_on(color: str) -> str:
+    """Black or white, whichever stands out more on an opaque `#RRGGBB` (WCAG relative luminance)."""
+    light = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in rgb(color))
+    ]
+    return "#000000" if 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] > 0.179 else "#FFFFFF"
+
+
+def cell_texts(texts: Sequence[Sequence[str]], values: np.ndarray) -> go.Scatter:
+    """Words over the cells of a probability heat map, each in the ink that can be read on its cell.
+
+    A heat map's own texts take one of two greys, too faint on its middle colours.
+
+    Args:
+        texts: (rows, columns), escaped; empty ones are left out.
+        values: (rows, columns) probabilities that colour the cells.
+    """
+    spots = [(r, c) for r, row in enumerate(texts) for c, text in enumerate(row) if text]
+    return go.Scatter(
+        x=[c for _, c in spots],
+        y=[r for r, _ in spots],
+        text=[texts[r][c] for r, c in spots],
+        mode="text",
+        textfont={"size": FONT_SIZE, "family": MONO,
+                  "color": [ink_on(probability_color(float(values[r, c]))) for r, c in spots]},
+        hoverinfo="skip",
+        showlegend=False,
+        name="cells",
+    )  # fmt: skip
 
 
 def probability_color(p: float) -> str:
@@ -114,15 +155,19 @@ def finish(fig: go.Figure, *, height: int, alt: str, **layout: Any) -> go.Figure
         meta={"alt": alt},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
-        font_size=FONT_SIZE,
+        font={"size": FONT_SIZE, "color": INK},
+        legend_font={"size": FONT_SIZE, "color": INK},
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         hoverlabel={"font": {"size": FONT_SIZE, "family": MONO}, "align": "left", "namelength": -1},
         dragmode=False,
         bargap=0.25,
     )
-    axes = {"automargin": True, "zeroline": False, "tickfont_size": FONT_SIZE, "title_font_size": FONT_SIZE,
-            "gridcolor": GRID, "title_standoff": 8}  # fmt: skip
+    font = {"size": FONT_SIZE, "color": INK}
+    axes = {"automargin": True, "zeroline": False, "tickfont": font, "title_font": font, "gridcolor": GRID,
+            "title_standoff": 8}  # fmt: skip
     fig.update_xaxes(**axes)
     fig.update_yaxes(**axes)
     fig.update_layout(**layout)
+    fig.update_annotations(font=font)
+    fig.update_traces(colorbar={"tickfont": font, "title_font": font}, selector={"type": "heatmap"})
     return fig

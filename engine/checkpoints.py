@@ -1,0 +1,419 @@
+"""A trained model as a folder: weights in safetensors, everything else in one JSON file, each with its checksum.
+
+Nothing here can run code from a file. A folder is written under a temporary name and then renamed, so that whoever
+looks at any moment, also after a crash, finds the whole old one or the whole new one.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as read_tensors
+from safetensors.torch import save as write_tensors
+from torch import Tensor
+
+from engine.config import ModelConfig, TrainConfig
+from engine.model import Transformer
+from engine.tokenizers import Tokenizer, tokenizer_from_json
+from engine.training import TrainState
+
+FORMAT = 1
+MODEL, OPTIMIZER, JSON = "model.safetensors", "optimizer.safetensors", "checkpoint.json"
+PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+_DTYPES = {"float32": torch.float32, "float16": torch.float16}
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A model at one moment, and what is needed to use it or to train it on.
+
+    Attributes:
+        config: of the model; None on saving means the model's own.
+        optimizer_state, generator_states: None in a file that holds weights only.
+        losses: running sum and number since the last evaluation, part of an exact resume.
+        info: plain JSON values for people: name, corpus, losses, device …
+        identity: short sha256 of the weights file, to tell models apart in caches; "" before it was saved.
+    """
+
+    model: Transformer
+    tokenizer: Tokenizer
+    config: ModelConfig | None = None
+    step: int = 0
+    train_config: TrainConfig | None = None
+    optimizer_state: dict[str, Tensor] | None = None
+    generator_states: dict[str, Tensor] | None = None
+    losses: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    info: dict[str, Any] = field(default_factory=dict)
+    identity: str = ""
+
+    def train_state(self) -> TrainState:
+        """What `training.train` takes as `resume`."""
+        return TrainState(
+            step=self.step,
+            model=self.model.state_dict(),
+            optimizer=self.optimizer_state,
+            generators=self.generator_states,
+            losses=list(self.losses),
+        )
+
+
+def checked_name(name: str) -> str:
+    """Give back a name that can't lead out of its folder.
+
+    Raises:
+        ValueError: unless it is letters, digits, - and _ only, at most 80 of them, and starts with a letter or digit.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"{name!r} can't be a name here: use letters, digits, - and _ only, at most 80 of them."
+        )
+    return name
+
+
+def model_tensors(model: Transformer) -> dict[str, Tensor]:
+    """The model's weights by name, contiguous on the CPU; a tied head is the embedding and is left out."""
+    state = model.state_dict()
+    if model.config.tie_head:
+        state.pop("head.weight", None)
+    return {name: value.detach().cpu().contiguous() for name, value in state.items()}
+
+
+def save_checkpoint(
+    folder: str | Path, checkpoint: Checkpoint, *, dtype: Literal["float32", "float16"] = "float32"
+) -> None:
+    """Write a checkpoint folder at once or not at all; one that is there is replaced.
+
+    Args:
+        dtype: how the weights are stored. They are float32 again when loaded; float16 halves the file and rounds.
+
+    Raises:
+        ValueError: if a weight is not finite, or too large for float16.
+    """
+    folder = Path(folder)
+    tensors = {name: value.to(_DTYPES[dtype]) for name, value in model_tensors(checkpoint.model).items()}
+    bad = [name for name, value in tensors.items() if not value.isfinite().all()]
+    if bad:
+        raise ValueError(
+            f"The weights {bad[0]} are not finite as {dtype}, so this model is not saved. Go back to the last good checkpoint."
+        )
+    files = {MODEL: write_tensors(tensors)}
+    if checkpoint.optimizer_state:
+        files[OPTIMIZER] = write_tensors(
+            {n: t.detach().cpu().contiguous() for n, t in checkpoint.optimizer_state.items()}
+        )
+    files[JSON] = _description(checkpoint, files, dtype)
+    write_folder(folder, files)
+
+
+def _description(checkpoint: Checkpoint, files: Mapping[str, bytes], dtype: str) -> bytes:
+    config, train_config = checkpoint.model.config.to_json(), checkpoint.train_config
+    generators = checkpoint.generator_states
+    content = {
+        "format": FORMAT,
+        "kind": "loupe-checkpoint",
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "step": checkpoint.step,
+        "model": config,
+        "model_hash": _hash_json(config),
+        "train": None if train_config is None else train_config.to_json(),
+        "tokenizer": checkpoint.tokenizer.to_json(),
+        "tokenizer_hash": checkpoint.tokenizer.hash,
+        "dtype": dtype,
+        "files": {
+            name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+            for name, data in files.items()
+        },
+        "generators": None
+        if generators is None
+        else {n: s.numpy().tobytes().hex() for n, s in generators.items()},
+        "losses": list(checkpoint.losses),
+        "info": checkpoint.info,
+    }
+    return _sealed(content)
+
+
+def _sealed(content: dict[str, Any]) -> bytes:
+    """JSON with a checksum of itself, so that a damaged description is noticed too."""
+    content = json.loads(json.dumps({name: value for name, value in content.items() if name != "seal"}))
+    return json.dumps({**content, "seal": _hash_json(content)}, indent=1, ensure_ascii=True).encode()
+
+
+def _hash_json(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def write_file(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write a file under a temporary name, then rename it: readers see the old or the new content, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder with these files at once or not at all; one that is there is replaced."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    recover(folder)
+    clean(folder.parent)
+    temporary = folder.with_name(f".{folder.name}.new-{os.getpid()}-{time.monotonic_ns()}")
+    temporary.mkdir()
+    try:
+        for name, data in files.items():
+            with open(temporary / name, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        if (
+            folder.exists()
+        ):  # a folder can't be renamed onto another: step aside first, `recover` knows the name
+            old = folder.with_name(f".{folder.name}.old")
+            shutil.rmtree(old, ignore_errors=True)
+            os.replace(folder, old)
+            os.replace(temporary, folder)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            os.replace(temporary, folder)
+        _sync_folder(folder.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "posix":  # elsewhere a folder can't be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def recover(folder: Path) -> None:
+    """Put the old folder back if a writer died between stepping it aside and putting the new one in its place."""
+    old = folder.with_name(f".{folder.name}.old")
+    if old.exists() and not folder.exists():
+        os.replace(old, folder)
+
+
+def clean(parent: Path) -> None:
+    """Remove what writers left behind that died while writing."""
+    for leftover in parent.glob(".*.new-*"):
+        writer = re.search(r"\.new-(\d+)-", leftover.name)
+        if writer and not _alive(int(writer[1])):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    if os.name != "posix":  # there, signal 0 would end the process; keep the leftover
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> Checkpoint:
+    """Open a checkpoint folder; the weights come as float32.
+
+    Raises:
+        ValueError: one sentence, if anything is missing, damaged, foreign or doesn't fit together.
+    """
+    folder = Path(folder)
+    content = read_description(folder)
+    try:
+        config = ModelConfig.from_json(content["model"])
+        train_config = None if content["train"] is None else TrainConfig.from_json(content["train"])
+        tokenizer = tokenizer_from_json(content["tokenizer"])
+        generators = {n: _generator_state(s) for n, s in (content["generators"] or {}).items()} or None
+        step, losses, info = (
+            int(content["step"]),
+            [float(x) for x in content["losses"]],
+            dict(content["info"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{folder.name} can't be opened: {_first_line(error)}") from error
+    _check_fit(folder, content, config, tokenizer)
+    model = Transformer(config)
+    _fill(model, _tensors(folder, MODEL, content), folder)
+    optimizer = _tensors(folder, OPTIMIZER, content) if OPTIMIZER in content["files"] else None
+    return Checkpoint(
+        model=model.to(device),
+        tokenizer=tokenizer,
+        config=config,
+        step=step,
+        train_config=train_config,
+        optimizer_state=optimizer,
+        generator_states=generators,
+        losses=losses,
+        info=info,
+        identity=content["files"][MODEL]["sha256"][:16],
+    )
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """The JSON part of a checkpoint, checked to be ours and undamaged; the weights are not touched.
+
+    Raises:
+        ValueError: one sentence, if it is not.
+    """
+    if folder.suffix in PICKLES:
+        raise ValueError(
+            f"{folder.name} is a pickle file, which could run code when opened, so it is refused. "
+            f"Use a folder with {MODEL} and {JSON}."
+        )
+    recover(folder)
+    try:
+        content = json.loads((folder / JSON).read_bytes())
+    except OSError as error:
+        raise ValueError(
+            f"{folder.name} is no checkpoint: it has no readable {JSON}. Choose a folder that Loupe saved."
+        ) from error
+    except ValueError as error:
+        raise ValueError(
+            f"{folder.name} is damaged: {JSON} is not valid JSON. Use another checkpoint."
+        ) from error
+    if not isinstance(content, dict) or content.get("kind") != "loupe-checkpoint":
+        raise ValueError(
+            f"{folder.name} is not one of Loupe's checkpoints: its {JSON} says something else. Choose a folder that Loupe saved."
+        )
+    if content.get("format") != FORMAT:
+        raise ValueError(
+            f"{folder.name} has format {content.get('format')!r}, and this version reads format {FORMAT}. Open it with the version that wrote it."
+        )
+    files = content.get("files")
+    if (
+        not isinstance(files, dict)
+        or MODEL not in files
+        or not all(isinstance(f, dict) and "sha256" in f for f in files.values())
+    ):
+        raise ValueError(
+            f"{folder.name} is damaged: {JSON} doesn't list {MODEL} with its checksum. Use another checkpoint."
+        )
+    return content
+
+
+def _check_fit(folder: Path, content: dict[str, Any], config: ModelConfig, tokenizer: Tokenizer) -> None:
+    if content.get("tokenizer_hash") != tokenizer.hash:
+        raise ValueError(
+            f"{folder.name} is refused: its tokenizer is not the one it was saved with (hash {tokenizer.hash}). Use another copy."
+        )
+    if content.get("model_hash") != _hash_json(content["model"]):
+        raise ValueError(
+            f"{folder.name} is refused: its model settings are not those it was saved with. Use another copy."
+        )
+    if content.get("seal") != _hash_json({n: v for n, v in content.items() if n != "seal"}):
+        raise ValueError(
+            f"{folder.name} is damaged: {JSON} has changed since it was saved. Use another copy."
+        )
+    need = tokenizer.model_vocab_size(config.objective)
+    if config.vocab_size != need:
+        raise ValueError(
+            f"{folder.name} is refused: its model has {config.vocab_size} ids and its tokenizer needs {need}. Use another copy."
+        )
+
+
+def _tensors(folder: Path, name: str, content: dict[str, Any]) -> dict[str, Tensor]:
+    """Tensors of one file, checked: the bytes that are hashed are the bytes that are read."""
+    try:
+        data = (folder / name).read_bytes()
+    except OSError as error:
+        raise ValueError(
+            f"{folder.name} is incomplete: {name} is missing. Use another checkpoint."
+        ) from error
+    if hashlib.sha256(data).hexdigest() != content["files"][name]["sha256"]:
+        raise ValueError(
+            f"{folder.name} is damaged: {name} has changed since it was saved (sha256 differs). Use another copy."
+        )
+    try:
+        return read_tensors(data)
+    except SafetensorError as error:
+        raise ValueError(
+            f"{folder.name} is damaged: {name} is not a safetensors file. Use another checkpoint."
+        ) from error
+
+
+def _fill(model: Transformer, tensors: dict[str, Tensor], folder: Path) -> None:
+    """Copy weights into a model after checking every name, shape and number."""
+    expected = {name: value.shape for name, value in model_tensors(model).items()}
+    if odd := sorted(set(tensors) ^ set(expected)):
+        which = "lacks" if odd[0] in expected else "has an unknown"
+        raise ValueError(
+            f"{folder.name} doesn't fit its settings: {MODEL} {which} tensor {odd[0]}. Use another checkpoint."
+        )
+    for name, value in tensors.items():
+        if value.shape != expected[name]:
+            raise ValueError(
+                f"{folder.name} doesn't fit its settings: {name} has shape {tuple(value.shape)}, not {tuple(expected[name])}. "
+                "Use another checkpoint."
+            )
+        if not value.is_floating_point() or not value.isfinite().all():
+            raise ValueError(
+                f"{folder.name} is refused: {name} holds numbers that are not finite. Use an earlier checkpoint."
+            )
+    model.load_state_dict({name: value.float() for name, value in tensors.items()}, strict=False)
+
+
+def _generator_state(text: str) -> Tensor:
+    return torch.frombuffer(bytearray.fromhex(text), dtype=torch.uint8)
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"{JSON} has no entry {error}."
+    return str(error).split("\n")[0]
+
+
+def list_checkpoints(run_folder: str | Path) -> list[tuple[int, Path]]:
+    """Checkpoints of a run as (step, folder), oldest first.
+
+    Only complete ones: their description is readable and the files are there in full length. Checksums are left to
+    `load_checkpoint`, since reading all weights takes time.
+    """
+    parent = Path(run_folder) / "checkpoints"
+    found = []
+    if not parent.is_dir():
+        return []
+    for aside in parent.glob(".*.old"):
+        recover(parent / aside.name[1:-4])
+    for path in parent.iterdir():
+        if path.name.isdigit() and _complete(path):
+            found.append((int(path.name), path))
+    return sorted(found)
+
+
+def _complete(folder: Path) -> bool:
+    try:
+        files = read_description(folder)["files"]
+        return all(
+            (folder / n).stat().st_size == f.get("bytes") for n, f in files.items() if n in (MODEL, OPTIMIZER)
+        )
+    except (ValueError, OSError):
+        return False
+
+
+def drop_optimizer(folder: Path) -> None:
+    """Turn a checkpoint into one of weights only, a third of its size. The description changes first, in one piece."""
+    content = read_description(folder)
+    if content["files"].pop(OPTIMIZER, None) is not None:
+        content["generators"] = None
+        write_file(folder / JSON, _sealed(content))
+    (folder / OPTIMIZER).unlink(missing_ok=True)

@@ -1,0 +1,151 @@
+"""What turns gradients into new weights: AdamW or Muon, the schedule of the learning rate, and their state as a flat table."""
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from engine.config import TrainConfig
+
+
+def learning_rate_at(step: int, config: TrainConfig) -> float:
+    """Learning rate of the update that follows `step` finished ones.
+
+    It rises in equal parts over `warmup_steps`, then falls from `learning_rate` towards `min_lr_share` of it, which
+    it would reach after the last step (so no step is wasted on a rate of 0).
+
+    >>> config = TrainConfig(steps=6, warmup_steps=2, learning_rate=1.0, schedule="linear")
+    >>> [learning_rate_at(step, config) for step in range(6)]
+    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+    """
+    if step < config.warmup_steps:
+        return config.learning_rate * (step + 1) / config.warmup_steps
+    if config.schedule == "constant":
+        return config.learning_rate
+    done = min(1.0, (step - config.warmup_steps) / max(1, config.steps - config.warmup_steps))
+    left = 1 - done if config.schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
+    return config.learning_rate * (config.min_lr_share + (1 - config.min_lr_share) * left)
+
+
+class FlatGradients:
+    """All gradients of a model as one row of numbers: clearing, measuring and clipping them is one operation each."""
+
+    def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Give each parameter a view of its part of the row as its gradient."""
+        self._parameters = list(parameters)
+        first = self._parameters[0]
+        self.flat = torch.zeros(
+            sum(p.numel() for p in self._parameters), device=first.device, dtype=first.dtype
+        )
+        sizes = [p.numel() for p in self._parameters]
+        self._views = [
+            row.view_as(p) for row, p in zip(torch.split(self.flat, sizes), self._parameters, strict=True)
+        ]
+        for parameter, view in zip(self._parameters, self._views, strict=True):
+            parameter.grad = view
+
+    def clear(self) -> None:
+        """Set every gradient to 0."""
+        self.flat.zero_()
+
+    def norm(self) -> float:
+        """Euclidean length over all weights; NaN or infinite as soon as one gradient is."""
+        return float(torch.linalg.vector_norm(self.flat))
+
+    def clip(self, norm: float, limit: float) -> None:
+        """Shorten to the length `limit` if `norm` is longer (Pascanu et al. 2013, arXiv:1211.5063). 0 is off."""
+        if limit and norm > limit:
+            self.flat.mul_(limit / norm)
+
+    def release(self) -> None:
+        """Take the gradients off the model again, unless somebody else has put theirs there."""
+        for parameter, view in zip(self._parameters, self._views, strict=True):
+            if parameter.grad is view:
+                parameter.grad = None
+
+
+class Optimizer:
+    """AdamW for everything, or Muon for the matrices inside the blocks and AdamW for the rest.
+
+    AdamW (Loshchilov & Hutter 2017, arXiv:1711.05101) pulls matrices towards 0, never biases and norms. Muon
+    (Jordan 2024) takes the nearest orthogonal matrix to the momentum as its update; scaled as in Liu et al. 2025,
+    arXiv:2502.16982, so that one learning rate suits both.
+    """
+
+    def __init__(self, model: nn.Module, config: TrainConfig) -> None:
+        """Sort the model's parameters into groups."""
+        named = dict(model.named_parameters())
+        muon = config.optimizer == "muon"
+        hidden = {n: p for n, p in named.items() if muon and p.ndim == 2 and n.startswith("blocks.")}
+        rest = {n: p for n, p in named.items() if n not in hidden}
+        decay = 0.0 if muon else config.weight_decay  # beside Muon, only embeddings and norms are left
+        groups = [
+            {"params": [p for p in rest.values() if p.ndim >= 2], "weight_decay": decay},
+            {"params": [p for p in rest.values() if p.ndim < 2], "weight_decay": 0.0},
+        ]
+        self.kind = config.optimizer
+        self._named = named
+        self._parts: list[torch.optim.Optimizer] = [
+            torch.optim.AdamW([g for g in groups if g["params"]], lr=0.0, betas=(0.9, 0.99), fused=True)
+        ]
+        if hidden:
+            self._parts.append(
+                torch.optim.Muon(
+                    list(hidden.values()),
+                    lr=0.0,
+                    weight_decay=config.weight_decay,
+                    adjust_lr_fn="match_rms_adamw",
+                )
+            )
+
+    def step(self, learning_rate: float) -> None:
+        """Change the weights by one update."""
+        for part in self._parts:
+            for group in part.param_groups:
+                group["lr"] = learning_rate
+            part.step()
+
+    def state(self) -> dict[str, Tensor]:
+        """Copies of all moments: "<which>/<parameter>" -> tensor on the CPU. Empty before the first step."""
+        name_of: dict[Tensor, str] = {p: n for n, p in self._named.items()}
+        return {
+            f"{key}/{name_of[p]}": value.detach().cpu().clone()
+            for part in self._parts
+            for p, values in part.state.items()
+            for key, value in values.items()
+        }
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        """Take over what `state` gave.
+
+        Raises:
+            ValueError: if it belongs to another optimizer or another model.
+        """
+        loaded: set[str] = set()
+        for part in self._parts:
+            keys = (
+                ("momentum_buffer",)
+                if isinstance(part, torch.optim.Muon)
+                else ("step", "exp_avg", "exp_avg_sq")
+            )
+            for name in [
+                n
+                for n, p in self._named.items()
+                if any(p is q for g in part.param_groups for q in g["params"])
+            ]:
+                parameter = self._named[name]
+                for key in keys:
+                    value = state.get(f"{key}/{name}")
+                    if value is None or (key != "step" and value.shape != parameter.shape):
+                        raise ValueError(
+                            f"The optimizer state in this checkpoint doesn't fit: {key} of {name} is missing or has another "
+                            f"shape. Resume with the optimizer it was saved with (now {self.kind}), or without its state."
+                        )
+                    part.state[parameter][key] = value.to(parameter.device, torch.float32, copy=True)
+                    loaded.add(f"{key}/{name}")
+        if extra := sorted(set(state) - loaded):
+            raise ValueError(
+                f"The optimizer state in this checkpoint doesn't fit: it also has {extra[0]}. "
+                f"Resume with the optimizer it was saved with (now {self.kind}), or without its state."
+            )

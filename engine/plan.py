@@ -1,0 +1,157 @@
+"""What a run would be before it starts: its vocabulary, its size, its share of the text, its time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from engine.config import ModelConfig, TrainConfig
+from engine.corpus import Corpus, split
+from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
+
+# One thread of a laptop core, before any run has been timed on this machine.
+FLOPS_PER_SECOND = 80e9
+SECONDS_PER_STEP, SECONDS_PER_LAYER = 0.002, 0.0015  # what a step costs however small the model is
+SHORTEST_CONTEXT = 8
+
+
+@dataclass(frozen=True)
+class Size:
+    """A named shape, with the rows in a step that suit it."""
+
+    name: str
+    n_layer: int
+    n_head: int
+    d_model: int
+    context_length: int
+    batch_size: int
+
+
+SIZES = (
+    Size("nano", 2, 2, 64, 64, 16),
+    Size("small", 3, 3, 96, 64, 16),
+    Size("medium", 4, 4, 128, 128, 16),
+    Size("large", 6, 6, 192, 128, 16),
+)
+
+
+def make_tokenizer(kind: str, corpus: Corpus, vocab_size: int = 512) -> Tokenizer:
+    """The vocabulary for a run.
+
+    Args:
+        kind: "bpe" learns one from the training text, "characters" takes every character of the text, "bytes" needs
+            no text.
+        vocab_size: asked of "bpe"; a short text may give fewer ids.
+
+    Raises:
+        ValueError: if the text is blank, the size too small, or the kind unknown.
+    """
+    if kind == "bytes":
+        return byte_tokenizer()
+    if kind == "characters":
+        return char_tokenizer(corpus.text + (corpus.val_text or ""))
+    if kind == "bpe":
+        return train_bpe(corpus.text, vocab_size)
+    raise ValueError(f"A vocabulary of kind {kind!r} is unknown. Known kinds: bpe, characters, bytes.")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a text is used.
+
+    Attributes:
+        train_tokens, val_tokens: of the two parts.
+        train_rows, val_rows: rows of the context length that fit side by side.
+        val_share: end of the text kept for validation; 0 if it would be too short for one row.
+        notice: one sentence if that happened, else "".
+    """
+
+    train_tokens: int
+    val_tokens: int
+    train_rows: int
+    val_rows: int
+    val_share: float
+    notice: str = ""
+
+
+def make_plan(corpus: Corpus, tokenizer: Tokenizer, context_length: int, val_share: float = 0.1) -> Plan:
+    """Split a text as a run would, and say whether it is enough.
+
+    A validation part of less than one row is given to training: then there is no validation.
+
+    Raises:
+        ValueError: if the training part is shorter than one row, with the numbers.
+    """
+    need = context_length + 1
+    n_train, n_val = (len(tokenizer.encode(text)) for text in split(corpus, val_share))
+    notice = ""
+    if n_val < need and corpus.val_text is None:
+        if n_val:
+            notice = (
+                f"No validation: the last {val_share:.0%} of this text is {n_val:,} tokens, and one row needs {need:,}. "
+                "The run learns from the whole text and can't tell learning from memorising."
+            )
+        n_train, n_val, val_share = len(tokenizer.encode(corpus.text)), 0, 0.0
+    if n_train < need:
+        raise ValueError(too_short(n_train, context_length))
+    return Plan(n_train, n_val, (n_train - 1) // context_length, max(0, n_val - 1) // context_length, val_share, notice)
+
+
+def too_short(n_tokens: int, context_length: int) -> str:
+    """The sentence about a text that does not fill one row."""
+    way_out = "Add text"
+    if n_tokens - 1 >= SHORTEST_CONTEXT:
+        way_out += f", or choose a context length of at most {n_tokens - 1:,}"
+    return (
+        f"This text has {n_tokens:,} token{'s' if n_tokens != 1 else ''}, but one training row needs "
+        f"{context_length + 1:,}: the context length of {context_length:,} and the token after it. {way_out}."
+    )
+
+
+def parameter_count(config: ModelConfig) -> int:
+    """Number of weights of a `Transformer`, a tied head counted once.
+
+    >>> parameter_count(ModelConfig(vocab_size=10, context_length=4, n_layer=1, n_head=1, d_model=2, bias=False))
+    82
+    """
+    c, kv, ff = config.d_model, config.kv_heads * config.d_head, config.ff_width
+    gates = 2 if config.activation == "swiglu" else 1
+
+    def norm(width: int) -> int:
+        return width * (2 if config.bias and config.norm == "layernorm" else 1)
+
+    attention = 2 * c * c + 2 * c * kv + (2 * norm(config.d_head) if config.qk_norm else 0)
+    mlp = (gates + 1) * c * ff
+    biases = 2 * c + 2 * kv + gates * ff + c if config.bias else 0
+    block = attention + mlp + biases + 2 * norm(c)
+    outside = config.vocab_size * c * (1 if config.tie_head else 2)
+    outside += config.context_length * c if config.positions == "learned" else 0
+    return config.n_layer * block + outside + (norm(c) if config.norm_place == "pre" else 0)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How fast a run was on this machine."""
+
+    model: ModelConfig
+    train: TrainConfig
+    tokens_per_second: float
+
+
+def step_seconds(model: ModelConfig, train: TrainConfig, timings: Sequence[Timing] = ()) -> float:
+    """Estimated seconds of one training step: 6 operations for each weight and token, and the attention.
+
+    Args:
+        timings: runs on this machine; the estimate is scaled by how much slower or faster they were than theirs.
+    """
+    ratios = [_tokens(t.model, t.train) / t.tokens_per_second / _step_seconds(t.model, t.train) for t in timings]
+    return _step_seconds(model, train) * (median(ratios) if ratios else 1.0)
+
+
+def _tokens(model: ModelConfig, train: TrainConfig) -> int:
+    return model.context_length * train.batch_size
+
+
+def _step_seconds(model: ModelConfig, train: TrainConfig) -> float:
+    work = 6 * parameter_count(model) + 12 * model.n_layer * model.context_length * model.d_model  # for one token
+    fixed = SECONDS_PER_STEP + SECONDS_PER_LAYER * model.n_layer
+    return fixed + work * _tokens(model, train) / FLOPS_PER_SECOND

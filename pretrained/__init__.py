@@ -1,0 +1,1 @@
+"""The shipped models, and the commands that made and that measure them."""

@@ -1,0 +1,47 @@
+"""Open a page as Streamlit's own test driver sees it: through app.py, without a browser."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).parents[2]
+OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture
+def open_page(monkeypatch: pytest.MonkeyPatch) -> OpenPage:
+    """open_page("tokens", query={"layer": "2"}, text="a") -> AppTest, run; keyword arguments are session state."""
+    from engine.runs import RunStore
+
+    monkeypatch.setattr(RunStore, "warm", lambda self: None)  # no test here trains: no worker need stand by
+
+    def opener(name: str, query: dict[str, str] | None = None, **state: Any) -> AppTest:
+        at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        for key, value in state.items():
+            at.session_state[key] = value
+        for key, value in (query or {}).items():
+            at.query_params[key] = value
+        at.run()
+        return at if name == "home" else at.switch_page(f"pages/{name}.py").run()
+
+    return opener
+
+
+def plotly(at: AppTest, key: str) -> dict[str, Any]:
+    """The figure of a `st.plotly_chart` with this key."""
+    found = [e for e in at.get("plotly_chart") if key in e.proto.id]
+    assert len(found) == 1, f"{len(found)} charts have the key {key}"
+    spec: dict[str, Any] = json.loads(found[0].proto.spec)
+    return spec
+
+
+def component(at: AppTest, key: str) -> dict[str, Any]:
+    """The data of a component (token_strip, head_grid, live_curve) with this key."""
+    found = [e for e in at.get("bidi_component") if key in e.proto.id]
+    assert len(found) == 1, f"{len(found)} components have the key {key}"
+    data: dict[str, Any] = json.loads(found[0].proto.json)
+    return data

@@ -1,0 +1,111 @@
+"""The frame: every page opens, on any text, through app.py's sidebar; the guard of deep links."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import ROOT, OpenPage
+from ui import nav, resources, session
+
+PAGES = [info.name for info in nav.available()]
+TEXTS = {
+    "default": session.DEFAULT_TEXT,
+    "empty": "",
+    "one token": "a",
+    "emoji": "👍🏽 the 👩‍👩‍👧 and 中文",
+    "markup": "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>",
+    "long": "Once upon a time " * 400,
+}
+
+
+def check(at: AppTest) -> None:
+    assert not at.exception, at.exception[0].value
+    assert at.title, "every page has a title"
+    assert at.sidebar.text_area(key="text") is not None
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+@pytest.mark.parametrize("name", PAGES)
+def test_page_opens(open_page: OpenPage, name: str, text: str) -> None:
+    at = open_page(name, text=text)
+    check(at)
+    assert at.sidebar.text_area(key="text").value == text
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_opens_with_the_masked_model(open_page: OpenPage, name: str) -> None:
+    if "stories-mlm" not in {ref.id for ref in resources.shipped_models()}:
+        pytest.skip("pretrained/stories-mlm is not there")
+    at = open_page(name, model="stories-mlm")
+    check(at)
+    assert at.sidebar.selectbox(key="model").value == "stories-mlm"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_opens_without_any_model(
+    open_page: OpenPage, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "PRETRAINED", tmp_path / "empty")
+    check(open_page(name))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_damaged_weights_are_a_sentence(
+    open_page: OpenPage, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import shutil
+
+    if not resources.shipped_models():
+        pytest.skip("pretrained/ is empty")
+    shutil.copytree(resources.PRETRAINED / "stories-clm", tmp_path / "stories-clm")
+    weights = tmp_path / "stories-clm" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x7f")
+    monkeypatch.setattr(resources, "PRETRAINED", tmp_path)
+    check(open_page(name))
+
+
+def test_a_page_run_alone_goes_through_app() -> None:
+    """Without a first run of app.py, `switch_page` starts the page alone: the guard must bring the frame."""
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    at.switch_page(f"pages/{PAGES[-1]}.py").run()
+    check(at)
+
+
+def test_text_with_half_an_emoji_is_repaired_and_said(open_page: OpenPage) -> None:
+    at = open_page("home", text="robot \ud83e")
+    check(at)
+    assert at.sidebar.text_area(key="text").value == "robot \ufffd"
+    assert any("broken" in caption.value for caption in at.sidebar.caption)
+
+
+def test_text_comes_from_the_address_and_stays_over_pages(open_page: OpenPage) -> None:
+    at = open_page("home", query={"text": "a robot"})
+    assert at.session_state["text"] == "a robot"
+    for name in PAGES:
+        at.switch_page(f"pages/{name}.py").run()
+        assert at.sidebar.text_area(key="text").value == "a robot", name
+
+
+def test_a_long_text_stays_out_of_the_address(open_page: OpenPage) -> None:
+    at = open_page("home", text="中" * 1000)  # 9,000 characters once percent-encoded
+    assert "text" not in at.query_params
+    at = open_page("home", text="中" * 100)
+    assert at.query_params["text"] == "中" * 100
+
+
+def test_an_unknown_model_in_the_address_is_ignored(open_page: OpenPage) -> None:
+    at = open_page("home", query={"model": "somebody's"})
+    check(at)
+
+
+def test_the_owner_is_the_word_that_the_browser_keeps(open_page: OpenPage) -> None:
+    at = open_page("home")
+    first = at.session_state["_owner_proposal"]
+    assert len(first) == 32
+    at.session_state["_owner"] = {"token": "0123456789abcdef" * 2}
+    at.run()
+    check(at)
+    from ui.components.owner import _FORM
+
+    assert _FORM.fullmatch(at.session_state["_owner"]["token"])

@@ -1,0 +1,59 @@
+"""All layers and heads at once: a small attention map each, to choose from."""
+
+import base64
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+from numpy.typing import ArrayLike
+
+from ui.components._shared import asset, current, told
+from viz.theme import PROBABILITY_COLORS
+
+_COMPONENT = st.components.v2.component(
+    "loupe_head_grid", html=asset("head_grid.html"), css=asset("head_grid.css"), js=asset("head_grid.js")
+)
+
+
+def to_bytes(attentions: ArrayLike) -> np.ndarray:
+    """Weights 0..1 as uint8 0..255, rounded; uint8 passes as it is."""
+    array = np.asarray(attentions)
+    if array.dtype == np.uint8:
+        return array
+    return np.rint(np.clip(array.astype(np.float32), 0, 1) * 255).astype(np.uint8)
+
+
+def head_grid(
+    attentions: ArrayLike,
+    tokens: Sequence[str],
+    *,
+    objective: str,
+    key: str,
+    selected: tuple[int, int] = (0, 0),
+) -> tuple[int, int]:
+    """Draws every head small, row 0 (the first query) on top; returns the chosen (layer, head), counted from 0.
+
+    Args:
+        attentions: (L, H, T, T) weights, 0 to 1, or uint8 0 to 255; rows are queries, columns keys.
+        tokens: (T,) visible token texts, for the line under the picture.
+        objective: `"clm"` leaves out what a causal model can't see.
+        key: of the component.
+        selected: (layer, head) chosen at first.
+    """
+    weights = to_bytes(attentions)
+    n_layer, n_head, n, _ = weights.shape
+    if objective == "clm":  # the lower triangle alone: half the bytes
+        weights = weights[:, :, *np.tril_indices(n)]
+    layer, head = current(key, selected)
+    start = {"layer": selected[0], "head": selected[1]}
+    data = {
+        "weights": base64.b64encode(np.ascontiguousarray(weights).tobytes()).decode("ascii"),
+        "shape": [n_layer, n_head, n],
+        "causal": objective == "clm",
+        "tokens": list(tokens),
+        "colors": list(PROBABILITY_COLORS),
+        **told(key, start, valid=layer < n_layer and head < n_head),
+    }
+    _COMPONENT(key=key, data=data, on_selected_change=lambda: None)
+    chosen: tuple[int, int] = current(key, selected)
+    return chosen

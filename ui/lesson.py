@@ -1,0 +1,162 @@
+"""What every lesson does in the same way: read the text, explain what stops it, offer something to try."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from ui import resources, session
+from ui.resources import ModelRef
+from viz import format_count
+
+if TYPE_CHECKING:
+    from engine.tokenizers import Token
+    from engine.trace import Trace
+
+LONGEST_TRUTH = 2000  # tokens; the exact distribution of a longer text would take more than a second
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>$:&])")
+
+
+class Step(NamedTuple):
+    """Something to try: what to look for, the words on the button, and what the button does."""
+
+    text: str
+    label: str
+    action: Callable[..., None]
+    args: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """The tokens that a page draws: what the model read, and before it, pale, the last ones that it did not read.
+
+    Attributes:
+        segments: all of them, in whole graphemes.
+        n_greyed: how many of them were not read; position 0 of the trace is chip `n_greyed`.
+    """
+
+    segments: "list[list[Token]]"
+    n_greyed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The exact distributions of the stories.
+
+    Attributes:
+        probs: (T,V) after each token; NaN from the first token on that no story has there.
+        n_told: how many positions have one.
+    """
+
+    probs: NDArray[np.float64]
+    n_told: int
+
+    def after(self, position: int) -> NDArray[np.float64] | None:
+        """(V,), or None where no story goes on like this."""
+        return self.probs[position] if position < self.n_told else None
+
+    def of(self, ids: Sequence[int]) -> NDArray[np.float64]:
+        """(T-1,) the probability of each token but the first; NaN where there is none."""
+        return self.probs[np.arange(len(ids) - 1), list(ids[1:])]
+
+
+def literal(text: str) -> str:
+    """A text that Markdown shows as it is."""
+    return _MARKUP.sub(r"\\\1", text)
+
+
+def explain(error: ValueError) -> NoReturn:
+    """Show why a page can't go on, word for word, and end it there."""
+    st.warning(literal(str(error)))
+    st.stop()
+
+
+def need_text(text: str) -> None:
+    """End the page with a sentence if there is no text."""
+    if text:
+        return
+    st.info("There is nothing to show yet: the text is empty. Type something into the box in the sidebar.")
+    st.button("Use the example", key="use_example", on_click=session.set_text, args=(session.DEFAULT_TEXT,))
+    st.stop()
+
+
+def look(ref: ModelRef, text: str) -> "Trace":
+    """One forward pass over the text, or a sentence that says why there is none, and the page ends."""
+    need_text(text)
+    try:
+        trace = resources.traced(ref, text)
+    except ValueError as error:
+        explain(error)
+    if not np.isfinite(trace.logits).all():
+        explain(ValueError("The model's output is not finite: its training diverged. Choose another model."))
+    if trace.unused:
+        used = len(trace.tokens)
+        total = format_count(used + trace.unused)
+        st.info(
+            f"Using the last {format_count(used)} of {total} tokens: the model can’t see more at once. "
+            "Tokens that it did not read are drawn pale."
+        )
+    return trace
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def strip_of(ref: ModelRef, text: str, begin: int = 0, end: int | None = None, most_greyed: int = 24) -> Strip:
+    """The tokens to draw for `look`: positions `begin` to `end` of the trace.
+
+    From position 0 on, the last `most_greyed` tokens that were not read stand before them.
+    """
+    from engine.tokenizers import whole_graphemes
+
+    unused = resources.traced(ref, text).unused
+    n_greyed = 0 if begin else min(unused, most_greyed)
+    last = None if end is None else unused + end
+    tokens = resources.tokenizer(ref).tokens(text)[unused + begin - n_greyed : last]
+    return Strip(whole_graphemes(tokens, text), n_greyed)
+
+
+def space_hint(text: str) -> None:
+    """Point at a space at the end, which is easily overlooked."""
+    if text[-1:] in (" ", "\t"):
+        st.info(
+            "The text ends in a space. Most vocabularies put a space in front of the next word, so a model has "
+            "rarely read a lone one at the end, and guesses worse after it."
+        )
+
+
+def table_csv(names: Sequence[str], values: NDArray[np.floating[Any]]) -> str:
+    """A square table (T,T) as CSV: rows are queries, columns keys; positions make equal tokens different."""
+    heads = [f"{i} {name}" for i, name in enumerate(names)]
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["query \\ key", *heads])
+    writer.writerows([head, *(f"{value:.9g}" for value in row)] for head, row in zip(heads, values, strict=True))
+    return out.getvalue()
+
+
+@st.cache_resource(max_entries=16, show_spinner="Asking the story grammar …")
+def truth_of(ref: ModelRef, text: str) -> Truth | None:
+    """What is true after each token that the model read.
+
+    None if the model did not learn from the stories, or the text is too long.
+    """
+    trace = resources.traced(ref, text)
+    if trace.unused + len(trace.tokens) > LONGEST_TRUTH or (oracle := resources.oracle_for(ref)) is None:
+        return None
+    rows = oracle.distributions(resources.tokenizer(ref).encode(text))[trace.unused :]
+    rows.setflags(write=False)
+    return Truth(rows, int(np.isfinite(rows[:, 0]).sum()))
+
+
+def try_this(*steps: Step) -> None:
+    """The end of every page: two or three things to do, each a button that does it."""
+    st.subheader("Try this")
+    for i, (column, step) in enumerate(zip(st.columns(len(steps)), steps, strict=True)):
+        with column.container(border=True, height="stretch"):
+            st.write(step.text)
+            st.button(step.label, key=f"try_{i}", on_click=step.action, args=step.args)

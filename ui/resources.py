@@ -1,0 +1,274 @@
+"""What all people share: models, tokenizers, traces, runs. Cached, read-only, bounded.
+
+Every key holds the identity of the checkpoint, so that a run that has learned more is another entry.
+"""
+
+import gc
+import json
+import math
+import os
+import threading
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+from safetensors import safe_open
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    # these import torch: 1.5 s that the first picture does not wait for
+    from engine.checkpoints import Checkpoint
+    from engine.oracle import Oracle
+    from engine.runs import RunStore
+    from engine.tokenizers import Token, Tokenizer
+    from engine.trace import Trace
+
+ROOT = Path(__file__).parent.parent
+PRETRAINED = ROOT / "pretrained"
+_DESCRIPTION = "checkpoint.json"
+_DEVICES: dict[tuple[str, str], str] = {}  # (model id, identity) -> where its weights are, once loaded
+
+
+@dataclass(frozen=True)
+class ModelRef:
+    """A model that can be chosen; cheap to make, and the key of everything computed from it.
+
+    Attributes:
+        id: "stories-clm" for a shipped model, "run:<run id>" for one of a person's runs.
+        name: its name as a person sees it; may hold any characters.
+        kind: "shipped" or "run".
+        folder: of the checkpoint.
+        identity: changes when the weights do.
+        objective: "clm" or "mlm".
+        n_params: numbers that were learned.
+        step: optimizer steps done.
+        context_length: most tokens that it sees.
+        corpus: kind of text it learned from: "stories" or another, see `engine.corpus`.
+    """
+
+    id: str
+    name: str
+    kind: str
+    folder: str
+    identity: str
+    objective: str
+    n_params: int
+    step: int
+    context_length: int
+    corpus: str
+
+    @property
+    def label(self) -> str:
+        """As the picker and the address show it: no number in it changes while a run goes on."""
+        return self.name if self.kind == "shipped" else f"My run: {self.name} ({self.id[-4:]})"
+
+
+@st.cache_resource(show_spinner=False)
+def warm_up() -> threading.Thread:
+    """Load torch and what stands on it in the background, once in the life of the server."""
+    thread = threading.Thread(target=_import_engine, name="warm-up")
+    thread.start()
+    return thread
+
+
+def _import_engine() -> None:
+    import torch
+
+    torch.set_num_threads(1)  # the second core belongs to training: two threads there are slower than one
+    import engine.checkpoints
+    import engine.sampling
+    import engine.trace  # noqa: F401
+
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays: no later collection has to walk through it
+
+
+def home() -> Path:
+    """The data folder: runs, vocabularies and models that were brought here."""
+    return Path(os.environ.get("LOUPE_HOME", ROOT / ".loupe"))
+
+
+def run_store() -> "RunStore":
+    """The folder of runs, and the processes that train them."""
+    return _run_store(str(home()))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False, on_release=lambda store: store.close())
+def _run_store(folder: str) -> "RunStore":
+    from engine.runs import RunStore
+
+    return RunStore(folder)
+
+
+def shipped_models() -> list[ModelRef]:
+    """The models that come with the app, the causal one first. Empty if their folder is."""
+    folders = [path.parent for path in PRETRAINED.glob(f"*/{_DESCRIPTION}")]
+    refs = [_ref(folder.name, folder.name, "shipped", folder, "stories") for folder in folders]
+    return sorted((ref for ref in refs if ref), key=lambda ref: (ref.objective, ref.id))
+
+
+def available_models(owner: str) -> list[ModelRef]:
+    """What a person can choose: the shipped models, then their own runs that have a checkpoint, newest first."""
+    return [*shipped_models(), *_models_of(owner)]
+
+
+def _models_of(owner: str) -> list[ModelRef]:
+    if not (home() / "runs").is_dir():
+        return []
+    store, refs = run_store(), []
+    for info in store.list(owner):
+        folder = store.latest_checkpoint(info.id) if info.has_checkpoint else None
+        ref = folder and _ref(f"run:{info.id}", info.name, "run", folder, str(info.corpus["kind"]))
+        refs += [ref] if ref else []
+    return refs
+
+
+def find_model(model_id: str, owner: str) -> ModelRef | None:
+    """The model with this id as it is now, or None if it is gone or somebody else's."""
+    return next((ref for ref in available_models(owner) if ref.id == model_id), None)
+
+
+def _ref(model_id: str, name: str, kind: str, folder: Path, corpus: str) -> ModelRef | None:
+    try:
+        changed = (folder / _DESCRIPTION).stat().st_mtime_ns
+        summary = _summary(str(folder), changed)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # being written, or no checkpoint of ours: opening it by hand says what is wrong
+    return ModelRef(id=model_id, name=name, kind=kind, folder=str(folder), corpus=corpus, **summary)
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def _summary(folder: str, changed: int) -> dict[str, Any]:
+    """What a `ModelRef` says of a checkpoint, without reading the weights or loading torch."""
+    content = json.loads((Path(folder) / _DESCRIPTION).read_bytes())
+    weights = Path(folder) / "model.safetensors"
+    with safe_open(weights, framework="numpy") as tensors:
+        n_params = sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118
+    return {
+        "identity": str(content["files"][weights.name]["sha256"])[:16],
+        "objective": str(content["model"]["objective"]),
+        "context_length": int(content["model"]["context_length"]),
+        "step": int(content["step"]),
+        "n_params": n_params,
+    }
+
+
+def load(ref: ModelRef) -> "Checkpoint":
+    """The checkpoint of a model, shared by all people: never change it.
+
+    Raises:
+        ValueError: one sentence, if the files are damaged or gone.
+    """
+    return _load(ref.folder, ref.identity, ref.id)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Opening the model …")
+def _load(folder: str, identity: str, model_id: str) -> "Checkpoint":
+    import torch
+
+    from engine.checkpoints import load_checkpoint
+
+    checkpoint = load_checkpoint(folder, "cuda" if torch.cuda.is_available() else "cpu")
+    checkpoint.model.eval().requires_grad_(False)
+    device = checkpoint.model.device
+    name = f"GPU · {torch.cuda.get_device_name(device)}" if device.type == "cuda" else "CPU"
+    _DEVICES[model_id, identity] = name
+    return checkpoint
+
+
+def loaded_on(ref: ModelRef) -> str | None:
+    """Where the weights of a model are, or None if it has not been loaded yet."""
+    return _DEVICES.get((ref.id, ref.identity))
+
+
+def device_name(ref: ModelRef) -> str:
+    """Where the weights of a model are; loads it if needed."""
+    load(ref)
+    return _DEVICES[ref.id, ref.identity]
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def tokenizer(ref: ModelRef) -> "Tokenizer":
+    """The tokenizer of a model, without its weights."""
+    from engine.tokenizers import tokenizer_from_json
+
+    return tokenizer_from_json(json.loads((Path(ref.folder) / _DESCRIPTION).read_bytes())["tokenizer"])
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """The tokens of a text that a model reads: the last `context_length`. Position t is row t of a `Trace`.
+
+    Attributes:
+        segments: tokens in groups that are whole graphemes, for `token_strip`.
+        n_tokens: how many the whole text has.
+        unused: how many at its start are not read.
+    """
+
+    segments: list[list["Token"]]
+    n_tokens: int
+    unused: int
+
+    @property
+    def tokens(self) -> list["Token"]:
+        """The tokens that are read, in order."""
+        return [token for segment in self.segments for token in segment]
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def window(ref: ModelRef, text: str) -> Window:
+    """Cut a text into the tokens that the model reads; needs neither weights nor torch."""
+    segments = tokenizer(ref).segments(text)
+    n_tokens = sum(len(segment) for segment in segments)
+    unused = max(0, n_tokens - ref.context_length)
+    kept, at = [], 0
+    for segment in segments:
+        kept.append(segment[max(0, unused - at) :])
+        at += len(segment)
+    return Window([segment for segment in kept if segment], n_tokens, unused)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def traced(
+    ref: ModelRef, text: str, ablate: tuple[tuple[int, int], ...] = (), hidden: tuple[int, ...] = ()
+) -> "Trace":
+    """Everything that one forward pass over a text computes; see `engine.trace.trace`. Its arrays can't be changed."""
+    from engine.trace import trace
+
+    checkpoint = load(ref)
+    result = trace(checkpoint.model, checkpoint.tokenizer, text, ablate=ablate, hidden=hidden)
+    for field in fields(result):
+        value = getattr(result, field.name)
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+    return result
+
+
+def oracle_for(ref: ModelRef) -> "Oracle | None":
+    """The exact distribution of the stories in this model's vocabulary; None if it has not learned from the stories."""
+    return _oracle(ref) if ref.corpus == "stories" else None
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def true_next(ref: ModelRef, ids: tuple[int, ...]) -> "NDArray[np.float64] | None":
+    """What the story source says: exact next-token distributions (T, vocab_size); row t is p(next | ids[: t + 1]).
+
+    Rows are NaN from the first token on that no story has there. None if the model has not learned from the stories.
+    """
+    oracle = oracle_for(ref)
+    if oracle is None:
+        return None
+    rows = oracle.distributions(ids)
+    rows.setflags(write=False)
+    return rows
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the story grammar …")
+def _oracle(ref: ModelRef) -> "Oracle":
+    from engine.grammar import default_grammar
+    from engine.oracle import Oracle
+
+    return Oracle(default_grammar(), tokenizer(ref))

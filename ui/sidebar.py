@@ -1,0 +1,68 @@
+"""What stands beside every page: the model, where it computes, and the text."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from ui import resources, session
+from ui.components.owner import mount_owner
+from ui.resources import ModelRef
+from viz import format_count
+
+_READS = {"clm": "causal", "mlm": "masked"}
+
+
+def draw() -> DeltaGenerator:
+    """Draw the sidebar.
+
+    Returns:
+        The place of the device badge, for `finish`.
+    """
+    with st.sidebar:
+        _model_picker()
+        place = st.empty()
+        ref = session.model()
+        if ref and resources.loaded_on(ref):
+            _badge(place, ref)
+        _text_box()
+        mount_owner()
+    return place
+
+
+def finish(place: DeltaGenerator) -> None:
+    """Say where the weights are, after the page has loaded them: the page does not wait for this."""
+    ref = session.model()
+    if ref and resources.loaded_on(ref):
+        _badge(place, ref)
+
+
+def _model_picker() -> None:
+    refs = {ref.id: ref for ref in resources.available_models(session.owner())}
+    chosen = st.selectbox(
+        "Model",
+        list(refs),
+        format_func=lambda model_id: refs[model_id].label if model_id in refs else str(model_id),
+        key="model",
+        bind="query-params",
+        disabled=not refs,
+        placeholder="No model yet: train one",
+        help="The model that all pages look into. Your own runs appear here with their first checkpoint.",
+    )
+    session.remember_model(refs.get(chosen or "") or next(iter(refs.values()), None))
+
+
+def _badge(place: DeltaGenerator, ref: ModelRef) -> None:
+    size, steps = format_count(ref.n_params), format_count(ref.step)
+    place.caption(f"{_READS[ref.objective]} · {size} parameters · {steps} steps · on {resources.loaded_on(ref)}")
+
+
+def _text_box() -> None:
+    session.sync_text()
+    st.text_area(
+        "Text",
+        key="text",
+        height=110,
+        persist_state="session",
+        help="The text that all pages look at. Press Ctrl+Enter or click elsewhere to use it.",
+    )
+    if session.repaired():
+        st.caption(f"{session.repaired()} broken characters were replaced by �.")

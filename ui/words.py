@@ -1,0 +1,24 @@
+"""Words for times and for the states of a run."""
+
+STATES = {
+    "queued": ("gray", "⏳"),
+    "starting": ("blue", "🚀"),
+    "running": ("green", "🏃"),
+    "stopped": ("orange", "⏸"),
+    "finished": ("blue", "🏁"),
+    "failed": ("red", "⚠️"),
+}
+
+
+def duration(seconds: float) -> str:
+    """A time in words that fit an estimate.
+
+    >>> [duration(s) for s in (0.4, 29, 61, 190, 4000)]
+    ['1 s', '30 s', '60 s', '3 min', '1 h 7 min']
+    """
+    if seconds < 10:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 95:
+        return f"{5 * round(seconds / 5)} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
