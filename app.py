@@ -11,9 +11,9 @@ import streamlit as st
 from ui import nav, resources, sidebar
 
 nav.mark_app()
-st.set_page_config(page_title="Loupe", page_icon="🔍", layout="wide")
-resources.warm_up()
 page = st.navigation(nav.pages())
+st.set_page_config(page_title=f"{page.title} · Loupe", page_icon="🔍", layout="wide")
+resources.warm_up()
 device = sidebar.draw()
 page.run()
 sidebar.finish(device)

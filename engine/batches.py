@@ -20,8 +20,8 @@ def need_tokens(n: int, context_length: int, what: str = "text") -> None:
     """Refuse a row of ids that is too short for one window and its last target."""
     if n < context_length + 1:
         raise ValueError(
-            f"The {what} has {n} tokens, but one training row needs {context_length + 1} (context_length + 1). "
-            "Add text, or choose a shorter context."
+            f"The {what} has {n} tokens, but one training row needs {context_length + 1} "
+            "(context_length + 1). Add text, or choose a shorter context."
         )
 
 
@@ -34,7 +34,7 @@ def row_starts(
     starts: Tensor | None = None,
     aligned_rows: int = 0,
 ) -> Tensor:
-    """Where a batch's rows begin, (B,): uniform over all windows that fit; the first `aligned_rows` among `starts`."""
+    """Where a batch's rows begin, (B,): anywhere with equal chance; `aligned_rows` of them among `starts`."""
     at = torch.randint(n - context_length, (batch_size,), generator=generator)
     if starts is not None and aligned_rows:
         fitting = starts[starts + context_length < n]
@@ -49,7 +49,7 @@ def windows(ids: Tensor, at: Tensor, length: int) -> Tensor:
 
 
 def clm_rows(rows: Tensor) -> Batch:
-    """Rows (B, T+1) -> inputs without the last token, targets without the first: each token predicts the next.
+    """Rows (B,T+1) -> inputs without the last token, targets without the first: each predicts the next.
 
     >>> clm_rows(torch.tensor([[10, 20, 30, 40, 50]])).targets.tolist()
     [[20, 30, 40, 50]]
@@ -70,7 +70,11 @@ def clm_batch(
 
     Args:
         ids: (N,) int64, the tokenised text.
-        starts, aligned_rows: so many of the rows begin at one of these positions.
+        batch_size: rows.
+        context_length: tokens in a row.
+        generator: picks where the rows begin.
+        starts: (M,) positions where a line or story begins.
+        aligned_rows: so many of the rows begin at one of `starts`.
 
     Raises:
         ValueError: if the text is shorter than one row.
@@ -100,22 +104,28 @@ def mask_tokens(
     """Hide tokens for masked training (Devlin et al. 2018, arXiv:1810.04805, §3.1).
 
     Each token is chosen with probability `mask_prob`. Of the chosen ones 80 % become the mask, 10 % a random
-    ordinary token, 10 % stay as they are; all of them are targets, and nothing else is. If chance picks none in
-    the whole batch, one token is picked uniformly, so that the loss always has a term.
+    ordinary token, 10 % stay as they are; all of them are targets, and nothing else is. If chance picks none
+    in the whole batch, one token is picked uniformly, so that the loss always has a term.
 
     Args:
         ids: (B,T) int64.
+        mask_prob: share of the tokens that is chosen, above 0.
+        mask_id: what stands in place of a hidden token.
         vocab_size: random replacements are ids below it that are not special and not the mask.
         special_ids: never chosen and never drawn.
-        split: shares of mask, random, unchanged among the chosen.
+        generator: makes every choice here.
+        split: shares of mask, random, unchanged among the chosen; they add up to 1.
 
     Raises:
-        ValueError: if `mask_prob` is 0 or above 1, or if there is nothing that may be hidden.
+        ValueError: if `mask_prob` is 0 or above 1, the shares do not add up, or nothing may be hidden.
     """
     if not 0 < mask_prob <= 1:
         raise ValueError(
-            f"mask_prob must be above 0 and at most 1, not {mask_prob}: with nothing hidden there is nothing to learn."
+            f"mask_prob must be above 0 and at most 1, not {mask_prob}: "
+            "with nothing hidden there is nothing to learn."
         )
+    if min(split) < 0 or abs(sum(split) - 1) > 1e-9:
+        raise ValueError(f"The shares of mask, random and unchanged must add up to 1, not {split}.")
     special = torch.tensor(sorted({*special_ids, mask_id}))
     open_to_choice = ~torch.isin(ids, special)
     if not open_to_choice.any():
@@ -147,7 +157,7 @@ def mlm_batch(
     aligned_rows: int = 0,
     split: tuple[float, float, float] = (0.8, 0.1, 0.1),
 ) -> Batch:
-    """A batch for masked training: windows of (N,) ids with some tokens hidden. See `clm_batch`, `mask_tokens`."""
+    """A batch for masked training: windows of ids (N,), partly hidden. See `clm_batch`, `mask_tokens`."""
     need_tokens(len(ids), context_length)
     at = row_starts(
         len(ids),

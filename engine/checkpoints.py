@@ -1,14 +1,11 @@
-"""A trained model as a folder: weights in safetensors, everything else in one JSON file, each with its checksum.
+"""A trained model as a folder: weights in safetensors, the rest in one JSON file, each with its checksum.
 
-Nothing here can run code from a file. A folder is written under a temporary name and then renamed, so that whoever
-looks at any moment, also after a crash, finds the whole old one or the whole new one.
+Nothing here can run code from a file. A folder is written under a temporary name and then renamed, so that
+whoever looks at any moment, also after a crash, finds the whole old one or the whole new one.
 """
 
 import hashlib
 import json
-import os
-import re
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +19,8 @@ from safetensors.torch import save as write_tensors
 from torch import Tensor
 
 from engine.config import ModelConfig, TrainConfig
+from engine.folders import checked_name as checked_name
+from engine.folders import recover, write_file, write_folder
 from engine.model import Transformer
 from engine.tokenizers import Tokenizer, tokenizer_from_json
 from engine.training import TrainState
@@ -29,7 +28,6 @@ from engine.training import TrainState
 FORMAT = 1
 MODEL, OPTIMIZER, JSON = "model.safetensors", "optimizer.safetensors", "checkpoint.json"
 PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 _DTYPES = {"float32": torch.float32, "float16": torch.float16}
 
 
@@ -67,19 +65,6 @@ class Checkpoint:
         )
 
 
-def checked_name(name: str) -> str:
-    """Give back a name that can't lead out of its folder.
-
-    Raises:
-        ValueError: unless it is letters, digits, - and _ only, at most 80 of them, and starts with a letter or digit.
-    """
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ValueError(
-            f"{name!r} can't be a name here: use letters, digits, - and _ only, at most 80 of them."
-        )
-    return name
-
-
 def model_tensors(model: Transformer) -> dict[str, Tensor]:
     """The model's weights by name, contiguous on the CPU; a tied head is the embedding and is left out."""
     state = model.state_dict()
@@ -94,7 +79,10 @@ def save_checkpoint(
     """Write a checkpoint folder at once or not at all; one that is there is replaced.
 
     Args:
-        dtype: how the weights are stored. They are float32 again when loaded; float16 halves the file and rounds.
+        folder: its parent is made if need be.
+        checkpoint: what to write.
+        dtype: how the weights are stored. They are float32 again when loaded; float16 halves the file and
+            rounds.
 
     Raises:
         ValueError: if a weight is not finite, or too large for float16.
@@ -104,7 +92,8 @@ def save_checkpoint(
     bad = [name for name, value in tensors.items() if not value.isfinite().all()]
     if bad:
         raise ValueError(
-            f"The weights {bad[0]} are not finite as {dtype}, so this model is not saved. Go back to the last good checkpoint."
+            f"The weights {bad[0]} are not finite as {dtype}, so this model is not saved. Go back to the "
+            "last good checkpoint."
         )
     files = {MODEL: write_tensors(tensors)}
     if checkpoint.optimizer_state:
@@ -150,85 +139,6 @@ def _sealed(content: dict[str, Any]) -> bytes:
 
 def _hash_json(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def write_file(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Write a file under a temporary name, then rename it: readers see the old or the new content, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write a folder with these files at once or not at all; one that is there is replaced."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    recover(folder)
-    clean(folder.parent)
-    temporary = folder.with_name(f".{folder.name}.new-{os.getpid()}-{time.monotonic_ns()}")
-    temporary.mkdir()
-    try:
-        for name, data in files.items():
-            with open(temporary / name, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        if (
-            folder.exists()
-        ):  # a folder can't be renamed onto another: step aside first, `recover` knows the name
-            old = folder.with_name(f".{folder.name}.old")
-            shutil.rmtree(old, ignore_errors=True)
-            os.replace(folder, old)
-            os.replace(temporary, folder)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            os.replace(temporary, folder)
-        _sync_folder(folder.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":  # elsewhere a folder can't be opened
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def recover(folder: Path) -> None:
-    """Put the old folder back if a writer died between stepping it aside and putting the new one in its place."""
-    old = folder.with_name(f".{folder.name}.old")
-    if old.exists() and not folder.exists():
-        os.replace(old, folder)
-
-
-def clean(parent: Path) -> None:
-    """Remove what writers left behind that died while writing."""
-    for leftover in parent.glob(".*.new-*"):
-        writer = re.search(r"\.new-(\d+)-", leftover.name)
-        if writer and not _alive(int(writer[1])):
-            shutil.rmtree(leftover, ignore_errors=True)
-
-
-def _alive(pid: int) -> bool:
-    if os.name != "posix":  # there, signal 0 would end the process; keep the leftover
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> Checkpoint:
@@ -293,11 +203,13 @@ def read_description(folder: Path) -> dict[str, Any]:
         ) from error
     if not isinstance(content, dict) or content.get("kind") != "loupe-checkpoint":
         raise ValueError(
-            f"{folder.name} is not one of Loupe's checkpoints: its {JSON} says something else. Choose a folder that Loupe saved."
+            f"{folder.name} is not one of Loupe's checkpoints: its {JSON} says something else. Choose a "
+            "folder that Loupe saved."
         )
     if content.get("format") != FORMAT:
         raise ValueError(
-            f"{folder.name} has format {content.get('format')!r}, and this version reads format {FORMAT}. Open it with the version that wrote it."
+            f"{folder.name} has format {content.get('format')!r}, and this version reads format {FORMAT}. "
+            "Open it with the version that wrote it."
         )
     files = content.get("files")
     if (
@@ -306,7 +218,8 @@ def read_description(folder: Path) -> dict[str, Any]:
         or not all(isinstance(f, dict) and "sha256" in f for f in files.values())
     ):
         raise ValueError(
-            f"{folder.name} is damaged: {JSON} doesn't list {MODEL} with its checksum. Use another checkpoint."
+            f"{folder.name} is damaged: {JSON} doesn't list {MODEL} with its checksum. Use another "
+            "checkpoint."
         )
     return content
 
@@ -314,7 +227,8 @@ def read_description(folder: Path) -> dict[str, Any]:
 def _check_fit(folder: Path, content: dict[str, Any], config: ModelConfig, tokenizer: Tokenizer) -> None:
     if content.get("tokenizer_hash") != tokenizer.hash:
         raise ValueError(
-            f"{folder.name} is refused: its tokenizer is not the one it was saved with (hash {tokenizer.hash}). Use another copy."
+            f"{folder.name} is refused: its tokenizer is not the one it was saved with (hash "
+            f"{tokenizer.hash}). Use another copy."
         )
     if content.get("model_hash") != _hash_json(content["model"]):
         raise ValueError(
@@ -327,7 +241,8 @@ def _check_fit(folder: Path, content: dict[str, Any], config: ModelConfig, token
     need = tokenizer.model_vocab_size(config.objective)
     if config.vocab_size != need:
         raise ValueError(
-            f"{folder.name} is refused: its model has {config.vocab_size} ids and its tokenizer needs {need}. Use another copy."
+            f"{folder.name} is refused: its model has {config.vocab_size} ids and its tokenizer needs "
+            f"{need}. Use another copy."
         )
 
 
@@ -341,7 +256,8 @@ def _tensors(folder: Path, name: str, content: dict[str, Any]) -> dict[str, Tens
         ) from error
     if hashlib.sha256(data).hexdigest() != content["files"][name]["sha256"]:
         raise ValueError(
-            f"{folder.name} is damaged: {name} has changed since it was saved (sha256 differs). Use another copy."
+            f"{folder.name} is damaged: {name} has changed since it was saved (sha256 differs). Use another "
+            "copy."
         )
     try:
         return read_tensors(data)
@@ -357,17 +273,20 @@ def _fill(model: Transformer, tensors: dict[str, Tensor], folder: Path) -> None:
     if odd := sorted(set(tensors) ^ set(expected)):
         which = "lacks" if odd[0] in expected else "has an unknown"
         raise ValueError(
-            f"{folder.name} doesn't fit its settings: {MODEL} {which} tensor {odd[0]}. Use another checkpoint."
+            f"{folder.name} doesn't fit its settings: {MODEL} {which} tensor {odd[0]}. Use another "
+            "checkpoint."
         )
     for name, value in tensors.items():
         if value.shape != expected[name]:
             raise ValueError(
-                f"{folder.name} doesn't fit its settings: {name} has shape {tuple(value.shape)}, not {tuple(expected[name])}. "
+                f"{folder.name} doesn't fit its settings: {name} has shape {tuple(value.shape)}, not "
+                f"{tuple(expected[name])}. "
                 "Use another checkpoint."
             )
         if not value.is_floating_point() or not value.isfinite().all():
             raise ValueError(
-                f"{folder.name} is refused: {name} holds numbers that are not finite. Use an earlier checkpoint."
+                f"{folder.name} is refused: {name} holds numbers that are not finite. Use an earlier "
+                "checkpoint."
             )
     model.load_state_dict({name: value.float() for name, value in tensors.items()}, strict=False)
 
@@ -385,8 +304,8 @@ def _first_line(error: Exception) -> str:
 def list_checkpoints(run_folder: str | Path) -> list[tuple[int, Path]]:
     """Checkpoints of a run as (step, folder), oldest first.
 
-    Only complete ones: their description is readable and the files are there in full length. Checksums are left to
-    `load_checkpoint`, since reading all weights takes time.
+    Only complete ones: their description is readable and the files are there in full length. Checksums are
+    left to `load_checkpoint`, since reading all weights takes time.
     """
     parent = Path(run_folder) / "checkpoints"
     found = []
@@ -411,7 +330,7 @@ def _complete(folder: Path) -> bool:
 
 
 def drop_optimizer(folder: Path) -> None:
-    """Turn a checkpoint into one of weights only, a third of its size. The description changes first, in one piece."""
+    """Turn a checkpoint into one of weights only, a third of its size. The description changes first."""
     content = read_description(folder)
     if content["files"].pop(OPTIMIZER, None) is not None:
         content["generators"] = None

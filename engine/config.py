@@ -1,6 +1,7 @@
 """All settings of a model, a training run and a draw: frozen, checked when made, to and from JSON."""
 
-from dataclasses import asdict, dataclass, fields
+import math
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Literal, Self
 
 Objective = Literal["clm", "mlm"]
@@ -11,6 +12,22 @@ def _require(rule: bool, message: str) -> None:
         raise ValueError(message)
 
 
+def _whole(config: Any, *names: str, least: int = 1) -> None:
+    for name in names:
+        value = getattr(config, name)
+        _require(
+            type(value) is int and value >= least,
+            f"{name} must be a whole number of at least {least}, not {value!r}.",
+        )
+
+
+def _between(config: Any, name: str, low: float, high: float = math.inf) -> None:
+    value = getattr(config, name)
+    span = f"between {low} and {high}" if high < math.inf else f"at least {low}"
+    number = isinstance(value, int | float) and math.isfinite(value)
+    _require(number and low <= value <= high, f"{name} must be a number, {span}, not {value!r}.")
+
+
 def _choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     _require(value in allowed, f"{name} must be one of {', '.join(allowed)}, not {value!r}.")
 
@@ -19,12 +36,20 @@ class _Json:
     """To and from a plain dictionary; an unknown name is an error, not a silent default."""
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)  # type: ignore[call-overload]
+        """The settings by name."""
+        return asdict(self)  # type: ignore[call-overload,no-any-return]
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
+        """The settings again, checked.
+
+        Raises:
+            ValueError: for a name that is unknown or missing, or a value out of range.
+        """
         known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
-        unknown = sorted(set(values) - known)
+        needed = {f.name for f in fields(cls) if f.default is MISSING}  # type: ignore[arg-type]
+        unknown, missing = sorted(set(values) - known), sorted(needed - set(values))
+        _require(not missing, f"{cls.__name__} needs a value for {', '.join(missing)}.")
         _require(
             not unknown,
             f"{cls.__name__} has no setting {', '.join(unknown)}. It knows {', '.join(sorted(known))}.",
@@ -41,7 +66,7 @@ class ModelConfig(_Json):
         context_length: most tokens that it sees at once.
         n_layer, n_head, d_model: blocks, query heads, width of the residual stream.
         n_kv_head: key/value heads; None means `n_head`. Must divide `n_head`.
-        d_ff: width of the MLP; None means 4·d_model (for SwiGLU the nearest to 8/3·d_model, equal parameters).
+        d_ff: width of the MLP; None means 4·d_model (for SwiGLU the nearest to 8/3·d_model: as many weights).
         objective: "clm" looks only backwards, "mlm" in both directions.
         norm_place: "pre" normalises a block's input, "post" its output (as in 2017).
         tie_head: the output matrix is the embedding matrix.
@@ -65,12 +90,7 @@ class ModelConfig(_Json):
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "context_length", "n_layer", "n_head", "d_model"):
-            value = getattr(self, name)
-            _require(
-                isinstance(value, int) and value >= 1,
-                f"{name} must be a whole number of at least 1, not {value!r}.",
-            )
+        _whole(self, "vocab_size", "context_length", "n_layer", "n_head", "d_model")
         if self.d_model % self.n_head:
             divisors = [str(h) for h in range(1, self.d_model + 1) if self.d_model % h == 0]
             near = sorted(divisors, key=lambda h: abs(int(h) - self.n_head))[:3]
@@ -79,17 +99,23 @@ class ModelConfig(_Json):
                 f"Try n_head {', '.join(sorted(near, key=int))}."
             )
         if self.n_kv_head is not None:
+            _whole(self, "n_kv_head")
             _require(
-                self.n_kv_head >= 1 and self.n_head % self.n_kv_head == 0,
+                self.n_head % self.n_kv_head == 0,
                 f"n_kv_head {self.n_kv_head} must divide n_head {self.n_head}.",
             )
-        _require(self.d_ff is None or self.d_ff >= 1, f"d_ff must be at least 1, not {self.d_ff}.")
+        if self.d_ff is not None:
+            _whole(self, "d_ff")
+        for name in ("bias", "tie_head", "qk_norm"):
+            value = getattr(self, name)
+            _require(isinstance(value, bool), f"{name} must be true or false, not {value!r}.")
         _choice("objective", self.objective, ("clm", "mlm"))
         _choice("positions", self.positions, ("learned", "sinusoidal", "rotary"))
         _choice("norm", self.norm, ("layernorm", "rmsnorm"))
         _choice("activation", self.activation, ("gelu", "relu2", "swiglu"))
         _choice("norm_place", self.norm_place, ("pre", "post"))
-        _require(0 <= self.dropout < 1, f"dropout must be at least 0 and below 1, not {self.dropout}.")
+        _between(self, "dropout", 0, 1)
+        _require(self.dropout < 1, "dropout must be below 1: at 1 nothing would be left.")
         _require(
             self.positions != "rotary" or self.d_head % 2 == 0,
             f"rotary positions turn pairs of numbers, so d_model/n_head must be even; it is {self.d_head}.",
@@ -149,28 +175,20 @@ class TrainConfig(_Json):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "eval_every", "eval_rows", "checkpoint_every"):
-            value = getattr(self, name)
-            _require(
-                isinstance(value, int) and value >= 1,
-                f"{name} must be a whole number of at least 1, not {value!r}.",
-            )
+        _whole(self, "steps", "batch_size", "eval_every", "eval_rows", "checkpoint_every")
+        _whole(self, "warmup_steps", "seed", least=0)
         _choice("optimizer", self.optimizer, ("adamw", "muon"))
         _choice("schedule", self.schedule, ("linear", "cosine", "constant"))
-        _require(self.learning_rate > 0, f"learning_rate must be above 0, not {self.learning_rate}.")
+        _between(self, "learning_rate", 0)
+        _require(self.learning_rate > 0, "learning_rate must be above 0: at 0 nothing would be learned.")
+        _between(self, "min_lr_share", 0, 1)
+        _between(self, "weight_decay", 0)
+        _between(self, "grad_clip", 0)
+        _between(self, "mask_prob", 0, 1)
         _require(
-            0 <= self.min_lr_share <= 1, f"min_lr_share must lie between 0 and 1, not {self.min_lr_share}."
+            self.mask_prob > 0, "mask_prob must be above 0: with nothing hidden there is nothing to learn."
         )
-        _require(self.warmup_steps >= 0, f"warmup_steps must be at least 0, not {self.warmup_steps}.")
-        _require(self.weight_decay >= 0, f"weight_decay must be at least 0, not {self.weight_decay}.")
-        _require(self.grad_clip >= 0, f"grad_clip must be at least 0 (0 is off), not {self.grad_clip}.")
-        _require(
-            0 < self.mask_prob <= 1,
-            f"mask_prob must be above 0 and at most 1, not {self.mask_prob}: with nothing hidden there is nothing to learn.",
-        )
-        _require(
-            0 <= self.aligned_share <= 1, f"aligned_share must lie between 0 and 1, not {self.aligned_share}."
-        )
+        _between(self, "aligned_share", 0, 1)
 
 
 @dataclass(frozen=True)
@@ -186,7 +204,7 @@ class SamplingConfig(_Json):
 
     def __post_init__(self) -> None:
         check_sampling(self.temperature, self.top_k, self.top_p, self.min_p)
-        _require(self.n_tokens >= 0, f"n_tokens must be at least 0, not {self.n_tokens}.")
+        _whole(self, "n_tokens", least=0)
 
 
 def check_sampling(temperature: float, top_k: int | None, top_p: float | None, min_p: float | None) -> None:
@@ -194,6 +212,9 @@ def check_sampling(temperature: float, top_k: int | None, top_p: float | None, m
     _require(
         0 <= temperature < float("inf"), f"temperature must be at least 0 (0 is greedy), not {temperature}."
     )
-    _require(top_k is None or top_k >= 0, f"top_k must be at least 1 (0 or None is off), not {top_k}.")
+    _require(
+        top_k is None or (top_k == int(top_k) and top_k >= 0),
+        f"top_k must be a whole number of at least 1 (0 or None is off), not {top_k}.",
+    )
     _require(top_p is None or 0 <= top_p <= 1, f"top_p must lie between 0 and 1, not {top_p}.")
     _require(min_p is None or 0 <= min_p <= 1, f"min_p must lie between 0 and 1, not {min_p}.")

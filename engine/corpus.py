@@ -66,7 +66,7 @@ def statistics(text: str) -> Statistics:
 
 
 class UnknownEncoding(ValueError):
-    """The bytes are text, but not UTF-8: somebody must choose an encoding. `offset` is the first byte that is not."""
+    """Text, but not UTF-8: somebody must choose an encoding. `offset` is the first byte that does not fit."""
 
     def __init__(self, offset: int, byte: int) -> None:
         super().__init__(
@@ -77,7 +77,7 @@ class UnknownEncoding(ValueError):
 
 
 def decode_upload(data: bytes, encoding: str | None = None) -> str:
-    """Text of an uploaded file: UTF-8, or UTF-16 with a byte-order mark, or the encoding that was chosen.
+    r"""Text of an uploaded file: UTF-8, or UTF-16 with a byte-order mark, or the encoding that was chosen.
 
     Line ends are kept as they are; a byte-order mark is not part of the text.
 
@@ -85,7 +85,7 @@ def decode_upload(data: bytes, encoding: str | None = None) -> str:
         UnknownEncoding: not UTF-8 and no encoding chosen.
         ValueError: too large, binary, or not valid in the chosen encoding.
 
-    >>> decode_upload(b"\\xef\\xbb\\xbfhi"), decode_upload(b"caf\\xe9", "cp1252")
+    >>> decode_upload(b"\xef\xbb\xbfhi"), decode_upload(b"caf\xe9", "cp1252")
     ('hi', 'café')
     """
     if len(data) > MAX_UPLOAD_BYTES:
@@ -115,7 +115,7 @@ def decode_upload(data: bytes, encoding: str | None = None) -> str:
 
 @lru_cache(maxsize=2)
 def stories(n_stories: int = 4000, seed: int = 1) -> Corpus:
-    """Made-up stories from the grammar, whose true distribution is known; validation stories from another seed."""
+    """Stories from the grammar, whose true distribution is known; validation stories from another seed."""
     from engine.grammar import story_text  # the rules are only read when stories are wanted
 
     return Corpus(
@@ -128,7 +128,7 @@ def stories(n_stories: int = 4000, seed: int = 1) -> Corpus:
 
 @lru_cache(maxsize=1)
 def python_docs() -> Corpus:
-    """Real English that is on every machine: Python's own help texts (`pydoc_data.topics`), about half a megabyte."""
+    """Real English that is on every machine: Python's help texts (`pydoc_data.topics`), about half a megabyte."""
     from pydoc_data.topics import topics
 
     return Corpus("Python docs", "python-docs", "\n".join(topics[name] for name in sorted(topics)))

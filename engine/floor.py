@@ -1,4 +1,4 @@
-"""The floor under a loss: what the true source of the stories scores on the very tokens that a model is scored on."""
+"""The floor under a loss: what the true source of the stories scores on the tokens of a validation."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,10 +22,14 @@ def validation_floor(
 ) -> float | None:
     """Mean -log p of the scored targets under the story source, nats a token.
 
-    The source sees all that the model sees; of a row that begins inside a story it also sees the story's beginning,
-    so that no model can be below it except by luck with these tokens.
+    The source sees all that the model sees; of a row that begins inside a story it also sees the story's
+    beginning, so that no model can be below it except by luck with these tokens.
 
     Args:
+        tokenizer: of the model.
+        val_ids: (N,) the validation text.
+        objective: of the model, "clm" or "mlm".
+        val_batch: the scored rows.
         val_at: (B,) where the rows begin in `val_ids`.
         still_wanted: asked before each row; False ends the computation, and None is returned.
 

@@ -1,4 +1,4 @@
-"""A text with gaps: what a masked model expects there from both sides, and how a training batch makes gaps."""
+"""A text with gaps: what a masked model expects there, and how a training batch makes gaps."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from engine.batches import mask_tokens
-from engine.metrics import IGNORED, kl_divergence, log_softmax
+from engine.metrics import IGNORED, MostLikely, kl_divergence, log_softmax, most_likely, rank
 from engine.model import Transformer
 from engine.tokenizers import MASK_TEXT, Token, Tokenizer
 
@@ -35,9 +35,26 @@ def gap_tokens(tokenizer: Tokenizer, text: str) -> list[Token]:
     return found
 
 
+def positions_of(tokens: Sequence[Token], text: str, words: Sequence[str]) -> list[int]:
+    """Positions of all tokens that hold a part of one of the words, wherever these stand in the text."""
+    data, spans = text.encode(), []
+    for word in words:
+        at = data.find(word.encode())
+        while word and at >= 0:
+            spans.append((at, at + len(word.encode())))
+            at = data.find(word.encode(), at + 1)
+    return [
+        i
+        for i, t in enumerate(tokens)
+        if any(t.byte_start < end and t.byte_end > start for start, end in spans)
+    ]
+
+
 @torch.no_grad()
-def fill_gaps(model: Transformer, ids: Sequence[int], hidden: Collection[int], mask_id: int) -> NDArray:
-    """Log-probabilities (T,V) float64 of a masked model that sees the mask at the hidden positions.
+def fill_gaps(
+    model: Transformer, ids: Sequence[int], hidden: Collection[int], mask_id: int
+) -> NDArray[np.float32]:
+    """Logits (T,V) of a masked model that sees the mask at the hidden positions.
 
     Raises:
         ValueError: for a causal model, a position that does not exist, or more ids than the context holds.
@@ -47,37 +64,74 @@ def fill_gaps(model: Transformer, ids: Sequence[int], hidden: Collection[int], m
     if any(not 0 <= i < len(ids) for i in hidden):
         raise ValueError(f"Positions to hide must lie between 0 and {len(ids) - 1}, not {sorted(hidden)}.")
     seen = torch.tensor([[mask_id if i in hidden else token_id for i, token_id in enumerate(ids)]])
-    return log_softmax(model(seen.to(model.device))[0].float().cpu().numpy())
+    logits: NDArray[np.float32] = model(seen.to(model.device))[0].float().cpu().numpy()
+    return logits
 
 
-@torch.no_grad()
-def guess_next(model: Transformer, ids: Sequence[int]) -> NDArray:
-    """Log-probabilities (T,V) float64 of a causal model: row t is about the token after `ids[: t + 1]`."""
-    if model.config.objective != "clm":
-        raise ValueError("A masked model looks at both sides. Choose a causal model to guess from the left.")
-    return log_softmax(model(torch.tensor([list(ids)], device=model.device))[0].float().cpu().numpy())
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """What a model expects in a gap, beside what is true.
 
-
-def cost_of_model(true: NDArray, log_probs: NDArray) -> float:
-    """KL(true ‖ model) in nats for true probabilities (V,); further ids of the model, as the mask, never truly come.
-
-    >>> round(cost_of_model(np.array([0.5, 0.5]), np.log([0.5, 0.25, 0.25])), 4)
-    0.3466
+    Attributes:
+        top: the likeliest tokens, and the one that stands there.
+        rank, surprisal: of the one that stands there, nats; None if nobody knows it.
+        true_probs: (K,) true probabilities of the tokens in `top`; None if not known.
+        cost: KL(true ‖ model) in nats; None if not known.
     """
-    return float(kl_divergence(true, np.exp(log_probs[: len(true)])))
+
+    top: MostLikely
+    rank: int | None
+    surprisal: float | None
+    true_probs: NDArray[np.float64] | None
+    cost: float | None
 
 
-def mean_surprisal(log_probs: NDArray, ids: Sequence[int], positions: Collection[int]) -> float:
-    """Mean of -log p of the tokens that stand at some positions, in nats: for hidden ones the masked-token loss.
+def guess(
+    logits: NDArray[np.float32],
+    n: int,
+    *,
+    true_id: int | None = None,
+    true: NDArray[np.float64] | None = None,
+) -> Guess:
+    """Read one row of logits (V,) as a guess.
 
     Args:
-        log_probs: (T,V), row t is about position t.
+        logits: of a masked or of a causal model.
+        n: how many of the likeliest tokens.
+        true_id: what stands in the gap.
+        true: (V,) the true distribution; ids beyond it, as the mask, never truly come.
+
+    Raises:
+        ValueError: if the logits are not finite.
+    """
+    if not np.isfinite(logits).all():
+        raise ValueError("The model output is not finite (did its training diverge?). Choose another model.")
+    log_probs = log_softmax(logits)
+    probs = np.exp(log_probs)
+    top = most_likely(probs, n, also=true_id)
+    cost = true_probs = None
+    if true is not None:
+        cost = float(kl_divergence(true, probs[: len(true)]))
+        true_probs = np.append(true, np.zeros(len(probs) - len(true)))[top.ids]
+    if true_id is None:
+        return Guess(top, None, None, true_probs, cost)
+    return Guess(top, rank(probs, true_id), -float(log_probs[true_id]), true_probs, cost)
+
+
+def mean_surprisal(logits: NDArray[np.float32], ids: Sequence[int], positions: Collection[int]) -> float:
+    """Mean of -log p of the tokens at some positions, in nats: of the hidden ones the masked-token loss.
+
+    Args:
+        logits: (T,V), row t is about position t.
+        ids: (T,) the tokens of the text.
+        positions: those that count.
 
     Raises:
         ValueError: if there are no positions.
     """
     if not positions:
         raise ValueError("No position is scored, so there is no loss. Hide at least one token.")
+    log_probs = log_softmax(logits)
     return -float(np.mean([log_probs[t, ids[t]] for t in positions]))
 
 
@@ -115,6 +169,10 @@ def draw_masks(
     """Hide tokens of one row exactly as training does (`batches.mask_tokens`), from a seed.
 
     Args:
+        ids: the tokens, some of them perhaps masks already: these are never chosen.
+        mask_prob: chance of each to be chosen.
+        mask_id: also the number of ordinary ids.
+        seed: of a generator of its own.
         only_mask: give every chosen token the mask, none of them a random token or its own.
 
     Raises:
@@ -147,7 +205,7 @@ def count_fates(
 ) -> list[FateCount]:
     """Compare a draw with many others of the same row and with what the probabilities promise.
 
-    A random token may happen to be the right one (1 chance in V): it counts as kept, as nothing tells them apart.
+    A random token may happen to be the right one (1 chance in V): it counts as kept.
     """
     rows = torch.tensor([list(ids)] * n_draws, dtype=torch.int64)
     batch = mask_tokens(

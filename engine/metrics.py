@@ -4,6 +4,7 @@ Logarithms are natural; the unit is the nat unless a name says bits.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,14 +31,15 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
         ValueError: if no target is scored.
 
     >>> C = torch.tensor([[3.2, 1.1, 0.4, 2.4, -1.0]])
-    >>> round(cross_entropy(C, torch.tensor([0])).item(), 4), round(cross_entropy(C, torch.tensor([4])).item(), 4)
-    (0.4993, 4.6993)
+    >>> [round(cross_entropy(C, torch.tensor([target])).item(), 4) for target in (0, 4)]
+    [0.4993, 4.6993]
     """
     if not bool((targets != IGNORED).any()):
         raise ValueError(
             "No target is scored, so there is no loss. Give at least one target that is not -100."
         )
-    return F.cross_entropy(logits.flatten(0, -2).float(), targets.flatten(), ignore_index=IGNORED)
+    rows = logits.reshape(-1, logits.shape[-1]).float()  # half precision would round the sum
+    return F.cross_entropy(rows, targets.reshape(-1), ignore_index=IGNORED)
 
 
 def perplexity(loss: float) -> float:
@@ -59,7 +61,7 @@ def entropy(probs: ArrayLike) -> float:
     """-Σ p log p in nats, with 0 log 0 = 0 (Shannon 1948)."""
     p = np.asarray(probs, dtype=np.float64)
     p = p[p > 0]
-    return float(-(p * np.log(p)).sum())
+    return float(0.0 - (p * np.log(p)).sum())  # 0 - 0 is 0, while -(0) would print as -0
 
 
 def kl_divergence(p: NDArray, q: NDArray) -> NDArray:
@@ -70,7 +72,7 @@ def kl_divergence(p: NDArray, q: NDArray) -> NDArray:
 
 
 def log_softmax(logits: NDArray) -> NDArray:
-    """Log-probabilities in float64 along the last axis; the maximum is subtracted first, so nothing overflows."""
+    """Log-probabilities in float64 along the last axis; the maximum comes off first, so nothing overflows."""
     z = np.asarray(logits, np.float64)
     z = z - z.max(axis=-1, keepdims=True)
     return z - np.log(np.exp(z).sum(axis=-1, keepdims=True))
@@ -102,7 +104,7 @@ def softmax_parts(logits: ArrayLike, token_id: int) -> SoftmaxParts:
 
 
 def rank(probs: ArrayLike, token_id: int) -> int:
-    """Place of a token when all are sorted by probability: 1 is the likeliest; equal ones share the better place."""
+    """Place of a token by probability: 1 is the likeliest; equal ones share the better place."""
     p = np.asarray(probs)
     return int((p > p[token_id]).sum()) + 1
 
@@ -125,7 +127,7 @@ class MostLikely:
 
 
 def most_likely(probs: ArrayLike, k: int, *, also: int | None = None) -> MostLikely:
-    """Cut a distribution (V,) into its k likeliest ids and the rest; the id `also` follows them if it is not there.
+    """Cut a distribution (V,) into its k likeliest ids and the rest; the id `also` follows if not there.
 
     >>> top = most_likely([0.1, 0.5, 0.15, 0.25], 2)
     >>> top.ids.tolist(), top.probs.tolist(), top.tail, top.n_tail
@@ -140,7 +142,7 @@ def most_likely(probs: ArrayLike, k: int, *, also: int | None = None) -> MostLik
     return MostLikely(ids, p[ids], float(np.delete(p, ids).sum()), len(p) - len(ids))
 
 
-def surprisal(log_probs: NDArray, unit: str = "nats") -> NDArray:
+def surprisal(log_probs: ArrayLike, unit: str = "nats") -> NDArray:
     """-log p in "nats" or in "bits" (1 bit is ln 2 nats).
 
     >>> surprisal(np.log([0.25]), "bits").tolist()
@@ -166,30 +168,41 @@ class NextTokenScores:
     running_perplexity: NDArray
 
     @property
+    def probs(self) -> NDArray:
+        """Probability that each true next token got."""
+        return np.exp(self.log_probs)
+
+    @property
     def total(self) -> float:
-        """Natural log of the probability of all scored tokens together: the chain rule turns a product into a sum."""
+        """Natural log of the probability of all scored tokens together: by the chain rule, a sum."""
         return float(self.log_probs.sum())
 
     @property
     def loss(self) -> float:
         """Mean surprisal in nats per token."""
-        return float(-self.log_probs.mean())
+        return float(0.0 - self.log_probs.mean())
 
 
-def next_token_scores(logits: NDArray, ids: list[int]) -> NextTokenScores:
+def _need_two(n: int) -> None:
+    if n < 2:
+        raise ValueError(
+            f"Scoring needs at least 2 tokens, and the text has {n}: the first token is given, not predicted."
+        )
+
+
+def next_token_scores(logits: NDArray, ids: Sequence[int]) -> NextTokenScores:
     """Score logits (N,V) of a causal model against the tokens (N,) themselves: row t against token t + 1.
 
     Raises:
         ValueError: with fewer than 2 tokens, as the first has nothing before it to be predicted from.
     """
-    if len(ids) < 2:
-        raise ValueError(
-            f"Scoring needs at least 2 tokens, and the text has {len(ids)}: the first token is given, not predicted."
-        )
+    _need_two(len(ids))
     all_log_probs = log_softmax(logits[: len(ids) - 1])  # (N-1,V)
     true = all_log_probs[np.arange(len(ids) - 1), ids[1:]]
     probs = np.exp(all_log_probs)
-    entropies = -np.where(probs > 0, probs * all_log_probs, 0.0).sum(axis=-1)
+    entropies = 0.0 - np.multiply(probs, all_log_probs, where=probs > 0, out=np.zeros_like(probs)).sum(
+        axis=-1
+    )
     mean_so_far = -np.cumsum(true) / np.arange(1, len(ids))
     ranks = (all_log_probs > true[:, None]).sum(axis=-1) + 1
     return NextTokenScores(true, ranks, entropies, np.array([perplexity(x) for x in mean_so_far]))
@@ -212,41 +225,41 @@ class Scores:
     @property
     def loss(self) -> float:
         """Mean surprisal in nats per token, over the whole text (not a mean of means)."""
-        return float(-self.log_probs.mean())
+        return float(0.0 - self.log_probs.mean())
 
 
 @torch.no_grad()
-def score(model: "Transformer", ids: list[int], *, stride: int | None = None) -> Scores:
+def score(model: "Transformer", ids: Sequence[int] | Tensor, *, stride: int | None = None) -> Scores:
     """Score every token but the first by sliding the model's window over the text.
 
     Args:
-        stride: how far the window moves; each later token sees at least `context_length - stride` before it.
-            None is half the context.
+        model: a causal one.
+        ids: (N,), of any length.
+        stride: how far the window moves; after the first window each token sees more than
+            `context_length - stride` before it. None is half the context.
 
     Raises:
         ValueError: for fewer than 2 tokens, a stride outside 1…context_length, or a masked model.
     """
     config = model.config
-    stride = stride or max(1, config.context_length // 2)
+    stride = max(1, config.context_length // 2) if stride is None else stride
     if config.objective != "clm":
         raise ValueError("A masked model gives no probability to a whole text. Choose a causal model.")
-    if len(ids) < 2:
-        raise ValueError(
-            f"Scoring needs at least 2 tokens, and the text has {len(ids)}: the first token is given, not predicted."
-        )
+    _need_two(len(ids))
     if not 1 <= stride <= config.context_length:
         raise ValueError(
             f"stride must lie between 1 and context_length {config.context_length}, not {stride}."
         )
+    row = torch.as_tensor(ids, device=model.device)
     log_probs, contexts, scored, begin = [], [], 0, 0
-    while scored < len(ids) - 1:
-        window = torch.tensor([ids[begin : begin + config.context_length]], device=model.device)
-        targets = torch.tensor(ids[begin + 1 : begin + 1 + config.context_length], device=model.device)
-        rows = model(window)[0, : len(targets)].double().log_softmax(-1)
+    while scored < len(row) - 1:
+        window = row[begin : begin + config.context_length]
+        targets = row[begin + 1 : begin + 1 + config.context_length]
+        rows = model(window[None])[0, : len(targets)].double().log_softmax(-1)
         fresh = begin + len(targets) - scored  # targets that no earlier window scored
         true = rows.gather(1, targets[:, None])[:, 0]
         log_probs.append(true[len(targets) - fresh :].cpu().numpy())
         contexts.append(np.arange(len(targets) - fresh + 1, len(targets) + 1))
         scored += fresh
         begin += stride
-    return Scores(np.concatenate(log_probs), np.arange(1, len(ids)), np.concatenate(contexts))
+    return Scores(np.concatenate(log_probs), np.arange(1, len(row)), np.concatenate(contexts))

@@ -32,6 +32,7 @@ class Recorder:
             self._silenced[layer].append(head)
 
     def keep(self, **tensors: Tensor) -> None:
+        """Note one layer's tensors under their names."""
         for name, tensor in tensors.items():
             self.kept[name].append(tensor.detach())
 
@@ -47,14 +48,20 @@ class Recorder:
 class KVCache:
     """Keys and values of the tokens seen so far, so that the next token costs one position.
 
-    Holds at most `context_length` tokens. Beyond that a token's key and value would have to forget what fell out of
-    the window, so the cache is refused and the caller runs the last `context_length` tokens anew.
+    Holds at most `context_length` tokens. Beyond that a token's key and value would have to forget what fell
+    out of the window, so the cache is refused and the caller runs the last `context_length` tokens anew.
     """
 
-    def __init__(self, config: ModelConfig, batch_size: int = 1, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        batch_size: int = 1,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
         shape = (config.n_layer, batch_size, config.kv_heads, config.context_length, config.d_head)
-        self.k = torch.zeros(shape, device=device)
-        self.v = torch.zeros(shape, device=device)
+        self.k = torch.zeros(shape, device=device, dtype=dtype)
+        self.v = torch.zeros(shape, device=device, dtype=dtype)
         self.length = 0
 
     def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -69,7 +76,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None) -> tuple[Ten
     """Scaled dot-product attention, step by step (Vaswani et al. 2017, arXiv:1706.03762, eq. 1).
 
     Args:
-        q, k, v: (B,H,T,D), (B,H,S,D), (B,H,S,D).
+        q: queries (B,H,T,D).
+        k: keys (B,H,S,D).
+        v: values (B,H,S,D).
         visible: (T,S) bool, True where a query may look; None: everywhere.
 
     Returns:
@@ -83,27 +92,29 @@ def attend(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None) -> tuple[Ten
 
 
 def rotate(x: Tensor, turns: Tensor) -> Tensor:
-    """Turn each pair of numbers of x (B,H,T,D) by the angle of its position (Su et al. 2021, arXiv:2104.09864).
+    """Turn each pair of numbers of x (B,H,T,D) by its position's angle (Su et al. 2021, arXiv:2104.09864).
 
     Args:
-        turns: (T, D/2) complex numbers of modulus 1.
+        x: queries or keys; numbers 2j and 2j + 1 of a head are a pair.
+        turns: (T,D/2,2) cosine and sine of each angle.
     """
-    pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
-    return torch.view_as_real(pairs * turns).flatten(-2)
+    pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))  # (B,H,T,D/2)
+    return torch.view_as_real(pairs * torch.view_as_complex(turns.float())).flatten(-2).type_as(x)
 
 
 def rotary_turns(context_length: int, d_head: int, base: float = 10000.0) -> Tensor:
-    """exp(i · position · base^(-2j/d_head)), shape (context_length, d_head / 2), complex."""
-    angles = torch.outer(
-        torch.arange(context_length).float(), base ** (-torch.arange(0, d_head, 2).float() / d_head)
-    )
-    return torch.polar(torch.ones_like(angles), angles)
+    """Cosine and sine of position · base^(-2j/d_head): (context_length, d_head / 2, 2).
+
+    The angles are float64: in float32 those of far positions would be off by a visible amount.
+    """
+    speeds = base ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    angles = torch.outer(torch.arange(context_length, dtype=torch.float64), speeds)
+    return torch.stack((angles.cos(), angles.sin()), dim=-1).float()
 
 
 def sinusoidal_positions(context_length: int, d_model: int) -> Tensor:
-    """The fixed table of Vaswani et al. 2017, §3.5: (context_length, d_model), sine at even, cosine at odd columns."""
-    turns = rotary_turns(context_length, d_model)
-    return torch.stack((turns.imag, turns.real), dim=-1).flatten(-2)
+    """The fixed table (context_length, d_model) of Vaswani et al. 2017, §3.5: even sines, odd cosines."""
+    return rotary_turns(context_length, d_model).flip(-1).flatten(-2)
 
 
 def dropped(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
@@ -124,6 +135,7 @@ class Norm(nn.Module):
         self.bias = nn.Parameter(torch.empty(width)) if config.bias and not self.rms else None
 
     def forward(self, x: Tensor) -> Tensor:
+        """Normalise the last axis."""
         if self.rms:
             return F.rms_norm(x, self.weight.shape, self.weight, 1e-5)
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, 1e-5)
@@ -146,6 +158,7 @@ class Attention(nn.Module):
     def forward(
         self, x: Tensor, layer: int, turns: Tensor | None, cache: KVCache | None, recorder: Recorder | None
     ) -> Tensor:
+        """(B,T,C) -> (B,T,C), what attention adds to the residual stream."""
         B, T, _ = x.shape
         q, k, v = (f(x).view(B, T, -1, self.config.d_head).transpose(1, 2) for f in (self.q, self.k, self.v))
         if self.q_norm is not None and self.k_norm is not None:
@@ -185,6 +198,7 @@ class MLP(nn.Module):
         self.down = nn.Linear(config.ff_width, config.d_model, bias=config.bias)
 
     def forward(self, x: Tensor) -> Tensor:
+        """(B,T,C) -> (B,T,C), what the MLP adds to the residual stream."""
         if self.gate is not None:  # SwiGLU (Shazeer 2020, arXiv:2002.05202)
             return self.down(F.silu(self.gate(x)) * self.up(x))
         if self.activation == "relu2":  # squared ReLU (So et al. 2021, arXiv:2109.08668)
@@ -212,6 +226,7 @@ class Block(nn.Module):
         recorder: Recorder | None,
         dropout: torch.Generator | None,
     ) -> Tensor:
+        """The residual stream (B,T,C) after this block."""
         pre, p = self.config.norm_place == "pre", self.config.dropout
         attention_out = self.attention(self.attention_norm(x) if pre else x, layer, turns, cache, recorder)
         x = x + dropped(attention_out, p, dropout)
@@ -255,13 +270,19 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def _initialise(self, generator: torch.Generator) -> None:
-        """Normal of 0.02; what writes to the residual stream is smaller by √(2L) (Radford et al. 2019, §2.3)."""
+        """Normal of 0.02; what writes to the residual stream is smaller by √(2L) (Radford et al. 2019, §2.3).
+
+        A tied embedding gives each token a logit of up to 0.02 · d_model for itself, so above a width of 128
+        it starts smaller: else the first loss would lie far above ln V.
+        """
         for name, parameter in self.named_parameters():
             if parameter.ndim == 1:
                 parameter.fill_(1.0 if name.endswith("norm.weight") else 0.0)
             else:
                 writes = name.endswith(("attention.out.weight", "mlp.down.weight"))
                 std = 0.02 / math.sqrt(2 * self.config.n_layer) if writes else 0.02
+                if name == "embedding.weight" and self.config.tie_head:
+                    std = min(std, 0.02 * 128 / self.config.d_model)
                 parameter.normal_(0.0, std, generator=generator)
 
     @property
@@ -297,10 +318,11 @@ class Transformer(nn.Module):
         """Logits (B,T,V) for ids (B,T).
 
         Args:
+            ids: at most `context_length` of them, counting those in the cache.
             cache: tokens seen before; the new ones are added to it. Causal models only.
             recorder: is handed everything that is computed, by the explicit path.
-            dropout: training only: where the dropout masks come from. Without it nothing is dropped, so a model
-                that others train or read at the same time needs no switch of mode.
+            dropout: training only: where the dropout masks come from. Without it nothing is dropped, so a
+                model that others train or read at the same time needs no switch of mode.
 
         Raises:
             ValueError: if there are no tokens, more than `context_length`, or an id outside the vocabulary.
@@ -324,14 +346,16 @@ class Transformer(nn.Module):
             raise ValueError("There are no tokens to read. Type at least one character.")
         if n > limit:
             raise ValueError(
-                f"context_length is {limit} but the text has {n} tokens. Shorten it, or choose a model with a longer context."
+                f"context_length is {limit} but the text has {n} tokens. "
+                "Shorten it, or choose a model with a longer context."
             )
         if cache is not None and self.config.objective == "mlm":
             raise ValueError(
                 "A masked model looks ahead, so earlier keys change with every token: it can't use a cache."
             )
-        if int(ids.max()) >= self.config.vocab_size or int(ids.min()) < 0:
+        low, high = int(ids.min()), int(ids.max())
+        if low < 0 or high >= self.config.vocab_size:
             raise ValueError(
                 f"The model's ids run from 0 to {self.config.vocab_size - 1}, but the text has id "
-                f"{int(ids.max())}. Use the tokenizer that belongs to the model."
+                f"{low if low < 0 else high}. Use the tokenizer that belongs to the model."
             )

@@ -1,4 +1,4 @@
-"""What turns gradients into new weights: AdamW or Muon, the schedule of the learning rate, and their state as a flat table."""
+"""What turns gradients into new weights: AdamW or Muon, clipping, and the schedule of the learning rate."""
 
 import math
 from collections.abc import Iterable
@@ -12,8 +12,8 @@ from engine.config import TrainConfig
 def learning_rate_at(step: int, config: TrainConfig) -> float:
     """Learning rate of the update that follows `step` finished ones.
 
-    It rises in equal parts over `warmup_steps`, then falls from `learning_rate` towards `min_lr_share` of it, which
-    it would reach after the last step (so no step is wasted on a rate of 0).
+    It rises in equal parts over `warmup_steps`, then falls from `learning_rate` towards `min_lr_share` of it,
+    which it would reach after the last step (so no step is wasted on a rate of 0).
 
     >>> config = TrainConfig(steps=6, warmup_steps=2, learning_rate=1.0, schedule="linear")
     >>> [learning_rate_at(step, config) for step in range(6)]
@@ -29,7 +29,7 @@ def learning_rate_at(step: int, config: TrainConfig) -> float:
 
 
 class FlatGradients:
-    """All gradients of a model as one row of numbers: clearing, measuring and clipping them is one operation each."""
+    """All gradients of a model in one row: clearing, measuring and clipping them is one operation each."""
 
     def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
         """Give each parameter a view of its part of the row as its gradient."""
@@ -54,7 +54,7 @@ class FlatGradients:
         return float(torch.linalg.vector_norm(self.flat))
 
     def clip(self, norm: float, limit: float) -> None:
-        """Shorten to the length `limit` if `norm` is longer (Pascanu et al. 2013, arXiv:1211.5063). 0 is off."""
+        """Shorten to the length `limit` if `norm` is longer (Pascanu 2013, arXiv:1211.5063); 0 is off."""
         if limit and norm > limit:
             self.flat.mul_(limit / norm)
 
@@ -69,8 +69,8 @@ class Optimizer:
     """AdamW for everything, or Muon for the matrices inside the blocks and AdamW for the rest.
 
     AdamW (Loshchilov & Hutter 2017, arXiv:1711.05101) pulls matrices towards 0, never biases and norms. Muon
-    (Jordan 2024) takes the nearest orthogonal matrix to the momentum as its update; scaled as in Liu et al. 2025,
-    arXiv:2502.16982, so that one learning rate suits both.
+    (Jordan 2024) takes the nearest orthogonal matrix to the momentum as its update; scaled as in Liu et al.
+    2025, arXiv:2502.16982, so that one learning rate suits both.
     """
 
     def __init__(self, model: nn.Module, config: TrainConfig) -> None:
@@ -139,8 +139,10 @@ class Optimizer:
                     value = state.get(f"{key}/{name}")
                     if value is None or (key != "step" and value.shape != parameter.shape):
                         raise ValueError(
-                            f"The optimizer state in this checkpoint doesn't fit: {key} of {name} is missing or has another "
-                            f"shape. Resume with the optimizer it was saved with (now {self.kind}), or without its state."
+                            f"The optimizer state in this checkpoint doesn't fit: {key} of {name} is missing "
+                            "or has another "
+                            f"shape. Resume with the optimizer it was saved with (now {self.kind}), or "
+                            "without its state."
                         )
                     part.state[parameter][key] = value.to(parameter.device, torch.float32, copy=True)
                     loaded.add(f"{key}/{name}")

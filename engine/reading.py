@@ -93,6 +93,14 @@ class Reading:
         return self.train_loss if self.val_loss is None else self.val_loss
 
     @property
+    def perplexity(self) -> float:
+        """exp(loss), infinite above 709.78 nats."""
+        try:
+            return math.exp(self.loss)
+        except OverflowError:
+            return math.inf
+
+    @property
     def gap(self) -> float | None:
         """Nats above the floor."""
         return None if self.floor is None or self.val_loss is None else self.val_loss - self.floor
@@ -171,7 +179,7 @@ def _where(now: Reading) -> str:
             return f"Only {max(now.gap, 0.0):.3f} nats above the floor: almost nothing is left to learn."
         if now.loss < NEAR_GUESSING * now.start:
             share = (now.start - now.loss) / (now.start - now.floor)
-            return f"{now.gap:.2f} nats above the floor: {share:.0%} of the way from guessing to the best possible."
+            return f"{now.gap:.2f} nats above the floor: {share:.0%} of the way from guessing."
     if now.loss > now.start + 0.1:
         return f"Worse than guessing: {now.loss:.2f} nats against ln V = {now.start:.2f}. A smaller learning rate helps."
     if now.loss > NEAR_GUESSING * now.start:

@@ -1,4 +1,4 @@
-"""The notation of the story rules: text -> rules made of symbols, with what each place still needs to remember.
+"""The notation of the story rules: text -> rules made of symbols, with what each place needs to remember.
 
 The notation is explained at the top of `story_rules.txt`. `engine.grammar` derives stories from the result.
 """
@@ -63,15 +63,24 @@ Symbol = Terminal | Article | Expand | Draw | Recall
 
 
 class Template:
-    """A sequence of symbols; for each place in it the registers read (before being set) and set from there on."""
+    """A sequence of symbols, and for each place in it what the symbols from there on do with the registers.
 
-    __slots__ = ("symbols", "reads", "sets")
+    Attributes:
+        symbols: the symbols. The rest is filled in by `engine.rule_effects`.
+        reads: bit mask of the registers read before they are set; one entry for each place, as in the others.
+        sets: bit mask of the registers set for certain.
+        near: bit mask of the registers read before the next terminal is said.
+        passes: whether the template can end without saying a terminal from there on.
+    """
+
+    __slots__ = ("symbols", "reads", "sets", "near", "passes")
 
     def __init__(self, symbols: tuple[Symbol, ...]) -> None:
-        """`reads` and `sets` are bit masks, one for each place; `mark_registers` fills them in."""
         self.symbols = symbols
         self.reads = [0] * len(symbols)
         self.sets = [0] * len(symbols)
+        self.near = [0] * len(symbols)
+        self.passes = [False] * len(symbols)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +105,7 @@ class RuleReader:
         self.rules: Rules = {}
         self.registers: dict[str, int] = {}
         self._form_groups: dict[str, dict[str, str]] = {}
-        self._choices: dict[str, str] = {}
+        self._choices: dict[str, tuple[str, tuple[Alternative, ...]]] = {}
         lists: dict[str, list[Alternative]] = {}
         current: list[Alternative] | None = None
         for number, line in enumerate(text.splitlines(), start=1):
@@ -112,15 +121,13 @@ class RuleReader:
             except ValueError as error:
                 raise ValueError(f"Story rules, line {number} ({line.strip()!r}): {error}") from None
         self.rules = {name: tuple(alternatives) for name, alternatives in lists.items()}
-        for options, name in self._choices.items():
-            self.rules[name] = tuple(Alternative(each, 1.0, self._template(each)) for each in options.split("/"))
+        self.rules.update((name, alternatives) for name, alternatives in self._choices.values())
         self._check()
-        self._mark_registers()
 
     def _head(
         self, line: str, lists: dict[str, list[Alternative]], current: list[Alternative] | None
     ) -> list[Alternative] | None:
-        """A line at the left margin: `name:` opens a rule, `forms name: key=text; ...` names a set of forms."""
+        """A line at the left margin: `name:` opens a rule, `forms name: key=text; ...` a set of forms."""
         match = _HEAD.fullmatch(line.strip())
         if match is None:
             raise ValueError("write `name:` at the left margin and indent its alternatives.")
@@ -143,9 +150,13 @@ class RuleReader:
                 raise ValueError(f"there is no `forms {extra}:` above. Write it first, or use key=text.")
             forms.update([_form(extra)] if "=" in extra else self._form_groups[extra])
         forms |= {key.capitalize(): value[:1].upper() + value[1:] for key, value in forms.items()}
-        forms[CAPITAL] = text[:1].upper() + text[1:]
+        template = self._template(text)
+        if _plain(template):
+            forms[CAPITAL] = text[:1].upper() + text[1:]
         templates = {key: self._template(value) for key, value in forms.items()}
-        return Alternative(text, float(weight or 1), self._template(text), forms, templates)
+        if wrong := [key for key, words in templates.items() if not _plain(words)]:
+            raise ValueError(f"the forms {wrong} must be plain words. Write key=text.")
+        return Alternative(text, float(weight or 1), template, forms, templates)
 
     def _template(self, text: str) -> Template:
         symbols: list[Symbol] = []
@@ -156,13 +167,18 @@ class RuleReader:
                 continue
             for word in _TERMINAL.findall(piece):
                 if word in "{}[]" or word[0].isdigit() or word == "_":
-                    raise ValueError(f"{word!r} can't stand in a story: use words and punctuation, numbers spelt out.")
+                    raise ValueError(
+                        f"{word!r} can't stand in a story: use words and punctuation, numbers spelt out."
+                    )
                 symbols.append(Terminal(word, spaced=word == "“" or word[0].isalpha()))
         return Template(tuple(symbols))
 
     def _choice(self, options: str) -> str:
         """The name of the rule that stands for `[one/two]`; equal choices share one."""
-        return self._choices.setdefault(options, f"choice_{len(self._choices) + 1}")
+        if options not in self._choices:
+            alternatives = tuple(Alternative(each, 1.0, self._template(each)) for each in options.split("/"))
+            self._choices[options] = (f"choice_{len(self._choices) + 1}", alternatives)
+        return self._choices[options][0]
 
     def _slot(self, slot: str) -> Symbol:
         if slot in ("a", "A"):
@@ -201,7 +217,9 @@ class RuleReader:
                 if rule not in self.rules:
                     raise ValueError(f"Rule {place!r} uses {rule!r}, which is neither a rule nor a register.")
                 if isinstance(symbol, Draw) and any(not _plain(each.template) for each in self.rules[rule]):
-                    raise ValueError(f"Rule {place!r} draws from {rule!r}, whose alternatives must be plain words.")
+                    raise ValueError(
+                        f"Rule {place!r} draws from {rule!r}, whose alternatives must be plain words."
+                    )
         return symbol
 
     def _named_rules(self, symbol: Expand | Draw) -> set[str]:
@@ -211,41 +229,6 @@ class RuleReader:
         lines = (line for alternatives in self.rules.values() for line in alternatives)
         return {line.forms[symbol.rule] for line in lines if symbol.rule in line.forms}
 
-    def _mark_registers(self) -> None:
-        """Fill in `reads` and `sets` of every template, going round until nothing changes (rules may recur)."""
-        uses = dict.fromkeys(self.rules, 0)
-        templates = [
-            (name, template)
-            for name, alternatives in self.rules.items()
-            for alternative in alternatives
-            for template in (alternative.template, *alternative.form_templates.values())
-        ]
-        changed = True
-        while changed:
-            changed = False
-            for name, template in templates:
-                mark_registers(template, uses)
-                reads = uses[name] | (template.reads[0] if template.symbols else 0)
-                changed |= reads != uses[name]
-                uses[name] = reads
-
-
-def mark_registers(template: Template, uses: dict[str, int]) -> None:
-    """Fill in a template's `reads` and `sets`; `uses` tells for each rule the registers that it may read."""
-    reads = sets = 0
-    for dot in range(len(template.symbols) - 1, -1, -1):
-        symbol = template.symbols[dot]
-        if isinstance(symbol, Draw):
-            reads &= ~(1 << symbol.register)
-            sets |= 1 << symbol.register
-            for register in (*symbol.different, *(() if symbol.owner is None else (symbol.owner,))):
-                reads |= 1 << register
-        elif isinstance(symbol, Recall):
-            reads |= 1 << symbol.register
-        elif isinstance(symbol, Expand):
-            reads |= uses[symbol.rule]
-        template.reads[dot], template.sets[dot] = reads, sets
-
 
 def _form(text: str) -> tuple[str, str]:
     key, _, value = text.partition("=")
@@ -253,4 +236,9 @@ def _form(text: str) -> tuple[str, str]:
 
 
 def _plain(template: Template) -> bool:
-    return bool(template.symbols) and all(isinstance(symbol, Terminal) for symbol in template.symbols)
+    """Whether a template is only words, with punctuation at most between them."""
+    symbols = template.symbols
+    return bool(symbols) and all(
+        isinstance(symbol, Terminal) and (symbol.text[0].isalpha() or symbol not in (symbols[0], symbols[-1]))
+        for symbol in symbols
+    )

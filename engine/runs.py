@@ -1,8 +1,8 @@
 """A run is a folder and a process: make it, queue it, start it, follow it, stop it, resume it.
 
-The folder is the only link: pages read it, the worker writes it, neither holds the other's objects. So a run outlives
-a page change, a closed tab and a restarted server. Several servers may share one home folder; whatever changes a
-run's state happens under the home's lock.
+The folder is the only link: pages read it, the worker writes it, neither holds the other's objects. So a run
+outlives a page change, a closed tab and a restarted server. Several servers may share one home folder;
+whatever changes a run's state happens under the home's lock.
 
     run.json        settings, seeds, whose it is        metrics.jsonl   one record a line, appended
     corpus.txt      the text (and corpus_val.txt)       status.json     state, step, heartbeat
@@ -14,29 +14,26 @@ import json
 import os
 import secrets
 import shutil
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
-from engine.checkpoints import checked_name, list_checkpoints, write_file
+from engine.checkpoints import list_checkpoints
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
+from engine.folders import checked_name, read_json, write_json
+from engine.processes import REPO, Workers, process_mark, worker_lives
+from engine.records import Records, merge_records
+from engine.records import read_records as read_records
 from engine.tokenizers import Tokenizer
 from engine.training import check_lengths
 
-REPO = Path(__file__).resolve().parent.parent
 ACTIVE = ("queued", "starting", "running")
-Records = list[dict[str, Any]]
 Kept = list[tuple[int, Path]]  # step, checkpoint folder
-STALE_SECONDS = 60.0  # only where the system can't tell whether a process lives
 REWARM_SECONDS = 15.0  # after a start, so that the next worker's imports don't slow its first steps
 
 
@@ -63,12 +60,14 @@ class RunSpec:
         """Number of training and validation tokens.
 
         Raises:
-            ValueError: if such a run could not be trained: text too short, tokenizer and model that don't fit.
+            ValueError: if such a run could not be trained: text too short, tokenizer and model that don't
+                fit.
         """
         need = self.tokenizer.model_vocab_size(self.model.objective)
         if self.model.vocab_size != need:
             raise ValueError(
-                f"The tokenizer {self.tokenizer.name} needs a model with vocab_size {need} for {self.model.objective}, "
+                f"The tokenizer {self.tokenizer.name} needs a model with vocab_size {need} for "
+                f"{self.model.objective}, "
                 f"not {self.model.vocab_size}."
             )
         if self.device not in ("auto", "cpu", "cuda"):
@@ -153,144 +152,11 @@ def _owner_hash(owner: str) -> str:
     return hashlib.sha256(owner.encode()).hexdigest()
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON file of a run; {} if it is not there or not readable."""
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
-def write_json(path: Path, content: dict[str, Any], *, durable: bool = True) -> None:
-    """Replace a JSON file in one piece."""
-    write_file(path, json.dumps(content, indent=1).encode(), durable=durable)
-
-
 def update_status(folder: Path, *, durable: bool = True, **changes: Any) -> dict[str, Any]:
     """Change some entries of a run's status.json, and the time in it."""
     status = {**read_json(folder / "status.json"), **changes, "updated": time.time()}
     write_json(folder / "status.json", status, durable=durable)
     return status
-
-
-def process_mark(pid: int) -> str | None:
-    """Something that tells a process from a later one with the same number: when it started.
-
-    Returns:
-        "" if no such process lives (a zombie doesn't), None if this system can't tell.
-    """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return "" if fields[0] in "ZX" else fields[19]
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
-            return ""
-    except ProcessLookupError:
-        return ""
-    if os.name != "posix":
-        return None
-    shown = subprocess.run(
-        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return shown.stdout.strip()
-
-
-def worker_lives(status: dict[str, Any]) -> bool:
-    """Whether the process that a status names is still that process."""
-    if not status.get("pid"):
-        return False
-    mark = process_mark(status["pid"])
-    if mark is None:
-        return time.time() - status.get("updated", 0.0) < STALE_SECONDS
-    return mark != "" and mark == str(status.get("mark"))
-
-
-def merge_records(records: Records, new: Iterable[dict[str, Any]]) -> None:
-    """Append new records; at a resume, forget what came after the checkpoint that it went on from."""
-    for record in new:
-        if record.get("kind") == "resume":
-            records[:] = [r for r in records if r["step"] <= record["step"]]
-        else:
-            records.append(record)
-
-
-def read_records(path: Path, offset: int = 0) -> tuple[Records, int]:
-    """Whole lines of a metrics file from `offset` on, and where to go on; a line still being written waits."""
-    try:
-        with open(path, "rb") as file:
-            file.seek(offset)
-            data = file.read()
-    except FileNotFoundError:
-        return [], 0
-    whole = data[: data.rfind(b"\n") + 1]
-    records = []
-    for line in whole.splitlines():
-        try:
-            record = json.loads(line)
-        except ValueError:  # half a line that a killed worker left
-            continue
-        if isinstance(record, dict) and "step" in record:
-            records.append(record)
-    return records, offset + len(whole)
-
-
-class Workers:
-    """The processes that this process started: at most one idle and warm, and those that have a run."""
-
-    def __init__(self, log: Path) -> None:
-        """None yet. What a worker says before it has a run, such as a failed import, goes to `log`."""
-        self._log = log
-        self.idle: subprocess.Popen[bytes] | None = None
-        self._busy: list[subprocess.Popen[bytes]] = []
-
-    def warm(self) -> None:
-        """Start an idle worker, unless there is one: its imports are done when a run comes."""
-        if self.idle is None or self.idle.poll() is not None:
-            self.idle = self._spawn()
-
-    def take(self) -> subprocess.Popen[bytes]:
-        """A worker that waits for its run."""
-        worker, self.idle = self.idle, None
-        if worker is None or worker.poll() is not None:
-            worker = self._spawn()
-        return worker
-
-    def send(self, worker: subprocess.Popen[bytes], folder: Path) -> None:
-        """Hand a run to a worker that was taken."""
-        self._busy.append(worker)
-        assert worker.stdin is not None
-        with suppress(BrokenPipeError), worker.stdin:  # it died a moment ago: noticed like any dead worker
-            worker.stdin.write(f"{folder}\n".encode())
-
-    def reap(self) -> None:
-        """Let go of those that ended, so that none stays as a zombie."""
-        self._busy = [w for w in self._busy if w.poll() is None]
-
-    def close(self) -> None:
-        """End the idle one. Those with a run go on, and are no longer ours to wait for."""
-        if self.idle is not None and self.idle.stdin is not None:
-            self.idle.stdin.close()  # end of input: it leaves
-            self.idle.terminate()  # it may still be busy with its imports
-            self.idle.wait()
-            self.idle = None
-        self.reap()
-        for worker in self._busy:
-            worker.returncode = 0  # or Popen would complain about leaving it
-        self._busy = []
-
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-        with open(self._log, "ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "engine.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                cwd=REPO,
-                env={**os.environ, **one_thread},
-                start_new_session=True,  # Ctrl-C in the server's terminal doesn't reach it
-            )
 
 
 class RunStore:
@@ -311,7 +177,7 @@ class RunStore:
     # ---- what a page asks for
 
     def warm(self) -> None:
-        """Start a worker in the background so that the next run begins at once, and keep one ready from now on."""
+        """Start a worker in the background, and keep one ready from now on: then a run begins at once."""
         with self._mutex:
             self._keep_warm = True
             self._workers.warm()
@@ -335,7 +201,8 @@ class RunStore:
     def start(self, spec: RunSpec, owner: str) -> str:
         """Make a run and start it, or queue it; gives its id.
 
-        The same settings from the same owner while such a run is active are that run: a double click starts one.
+        The same settings from the same owner while such a run is active are that run: a double click starts
+        one.
 
         Raises:
             ValueError: if it could not be trained, with the numbers.
@@ -533,9 +400,7 @@ class RunStore:
             (hidden / "corpus_val.txt").write_bytes(spec.corpus.val_text.encode())
         write_json(hidden / "tokenizer.json", spec.tokenizer.to_json())
         write_json(hidden / "run.json", run)
-        update_status(
-            hidden, step=0, steps=spec.train.steps, message="", pid=None, **{"device": "", **status}
-        )
+        update_status(hidden, **{"step": 0, "message": "", "pid": None, "device": "", **status})
         os.replace(hidden, self.root / run_id)
         return run_id
 
@@ -632,7 +497,7 @@ class RunStore:
             self._launch(self.root / run_id)
 
     def _launch(self, folder: Path) -> None:
-        """Give a run to a worker. The status names the worker before it hears of the run, so neither overtakes."""
+        """Give a run to a worker. The status names the worker first, so that neither can overtake."""
         with self._mutex:
             worker = self._workers.take()
             update_status(folder, state="starting", message="", pid=worker.pid, mark=process_mark(worker.pid))

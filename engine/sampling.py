@@ -1,6 +1,7 @@
 """From logits to a drawn token, stage by stage, and from tokens to text.
 
-The order is fixed: temperature, softmax, top-k, top-p, min-p; after every cut what is left is scaled to sum to 1.
+The order is fixed: temperature, softmax, top-k, top-p, min-p. After every cut what is left is scaled to sum
+to 1.
 """
 
 import codecs
@@ -50,7 +51,8 @@ def _as_scores(logits: ArrayLike | torch.Tensor) -> NDArray:
         raise ValueError(f"One row of at least 1 logit is needed, not an array of shape {z.shape}.")
     if np.isnan(z).any() or np.isposinf(z).any() or np.isneginf(z).all():
         raise ValueError(
-            "The model output is not finite (did its training diverge?). Choose an earlier checkpoint or another model."
+            "The model output is not finite (did its training diverge?). "
+            "Choose an earlier checkpoint or another model."
         )
     return z
 
@@ -58,8 +60,8 @@ def _as_scores(logits: ArrayLike | torch.Tensor) -> NDArray:
 def _tempered(z: NDArray, temperature: float) -> NDArray:
     if temperature == 0:  # the limit: everything on the largest logit, of equal ones the lowest id
         return np.eye(1, len(z), int(z.argmax()))[0]
-    shifted = z - z.max()  # before dividing, so that a tiny temperature can't overflow to inf - inf
-    return softmax(np.maximum(shifted / temperature, -1e308))
+    with np.errstate(over="ignore"):  # a difference too large for a float is as good as infinite
+        return softmax((z - z.max()) / temperature)  # the maximum first: 0 stays 0, so never inf - inf
 
 
 def _cut(name: str, probs: NDArray, keep: NDArray) -> Stage:
@@ -71,12 +73,12 @@ def _cut(name: str, probs: NDArray, keep: NDArray) -> Stage:
 def _top_k(probs: NDArray, k: int) -> NDArray:
     order = np.argsort(-probs, kind="stable")  # of equal ones the lowest id first
     keep = np.zeros(len(probs), bool)
-    keep[order[:k]] = True
+    keep[order[: int(k)]] = True
     return keep
 
 
 def _top_p(probs: NDArray, p: float) -> NDArray:
-    """The smallest set of likeliest tokens whose mass reaches p, at least one (Holtzman et al. 2019, arXiv:1904.09751)."""
+    """The fewest likeliest whose mass reaches p, at least one (Holtzman et al. 2019, arXiv:1904.09751)."""
     order = np.argsort(-probs, kind="stable")
     before = np.cumsum(probs[order]) - probs[order]
     keep = np.zeros(len(probs), bool)
@@ -138,14 +140,14 @@ def next_token_distribution(
 
 
 def draw(probs: NDArray, u: float) -> int:
-    """The id in whose stretch of the cumulative line the number u of [0, 1) falls; never one of probability 0."""
+    """The id in whose stretch of the cumulative line u of [0, 1) falls; never one of probability 0."""
     line = np.cumsum(probs)
     found = int(np.searchsorted(line, u, side="right"))
     return min(found, int(np.flatnonzero(probs)[-1]))  # rounding may leave the line a hair below 1
 
 
 class Stretch(NamedTuple):
-    """A piece of the cumulative line: one token (`n_tokens` 1), or neighbours too small to be shown one by one.
+    """A piece of the cumulative line: one token, or neighbours too small to be shown one by one.
 
     Attributes:
         id: the token, or the first one of the neighbours.
@@ -159,7 +161,7 @@ class Stretch(NamedTuple):
 
 
 def cumulative_line(probs: NDArray, *, show: Sequence[int] = (), smallest: float = 0.02) -> list[Stretch]:
-    """The line from 0 to 1 on which `draw` looks up its number: every token's stretch is as long as its probability.
+    """The line from 0 to 1 on which `draw` looks up its number: a stretch is as long as its probability.
 
     Args:
         probs: (V,); the stretches lie in the order of the ids, those of probability 0 have none.
@@ -205,12 +207,13 @@ class Worked(NamedTuple):
 
 
 def worked_out(logits: NDArray, stages: Sequence[Stage], token_id: int, temperature: float) -> Worked:
-    """Work out again, in one line, what `sampling_stages` gave one token; with temperature 0 the weights are 1 and 0."""
+    """Work out again what `sampling_stages` gave one token; with temperature 0 the weights are 1 and 0."""
     z = _as_scores(logits)
     if temperature == 0:
         weight, total = float(stages[1].probs[token_id]), 1.0
     else:
-        weights = np.exp(np.maximum((z - z.max()) / temperature, -1e308))
+        with np.errstate(over="ignore"):
+            weights = np.exp((z - z.max()) / temperature)
         weight, total = float(weights[token_id]), float(weights.sum())
     kept = math.prod(1.0 - stage.removed_mass for stage in stages[2:])
     final = float(stages[-1].probs[token_id])
@@ -239,7 +242,7 @@ class Step:
 
 
 class Continuation:
-    """Logits of the next token after a growing row of ids, with a cache as long as everything fits the context.
+    """Logits of the next token after a growing row of ids, with a cache while everything fits the context.
 
     Past the context every step is a forward over the last `context_length` tokens: exact, and slower.
     """
@@ -247,11 +250,13 @@ class Continuation:
     def __init__(self, model: Transformer, ids: Sequence[int], *, use_cache: bool = True) -> None:
         if model.config.objective != "clm":
             raise ValueError("A masked model fills gaps and can't continue a text. Choose a causal model.")
-        if not ids:
-            raise ValueError("There is no token to continue from. Type a prompt of at least 1 character.")
         self.model = model
-        self.ids = list(ids)
-        self._cache = KVCache(model.config, device=model.device) if use_cache else None
+        self.ids = [int(i) for i in ids]
+        if not self.ids:
+            raise ValueError("There is no token to continue from. Type a prompt of at least 1 character.")
+        weight = model.embedding.weight
+        self._cache = KVCache(model.config, device=weight.device, dtype=weight.dtype) if use_cache else None
+        self._last = torch.empty(0)  # logits after the newest token that the cache holds
 
     @torch.no_grad()
     def logits(self) -> torch.Tensor:
@@ -260,7 +265,9 @@ class Continuation:
         if self._cache is None or len(self.ids) > limit:
             return self.model(torch.tensor([self.ids[-limit:]], device=device))[0, -1]
         fresh = self.ids[self._cache.length :]
-        return self.model(torch.tensor([fresh], device=device), cache=self._cache)[0, -1]
+        if fresh:
+            self._last = self.model(torch.tensor([fresh], device=device), cache=self._cache)[0, -1]
+        return self._last
 
 
 def next_logits(model: Transformer, ids: Sequence[int]) -> NDArray:
@@ -289,36 +296,49 @@ def generate(
     """Continue a prompt token by token; leaving the loop stops the computing.
 
     Args:
+        model: a causal one.
         ids: the prompt, at least one token; only the last `context_length` are seen.
+        n_tokens: how many tokens to draw.
+        temperature: as in `sampling_stages`.
+        top_k: as in `sampling_stages`.
+        top_p: as in `sampling_stages`.
+        min_p: as in `sampling_stages`.
         seed: of a generator that belongs to this call alone; None draws a fresh one.
-        skip: how many of the seed's numbers were used before. Drawing 3 tokens and then 5 with ``skip=3`` gives the
-            same text as drawing 8 at once.
+        skip: how many of the seed's numbers were used before. Drawing 3 tokens and then 5 with ``skip=3``
+            gives the same text as drawing 8 at once.
+        use_cache: reuse keys and values while everything fits the context; the numbers are the same.
 
     Raises:
         ValueError: for an empty prompt, a masked model, settings out of range, or logits that are not finite.
     """
     check_sampling(temperature, top_k, top_p, min_p)
+    text = Continuation(model, ids, use_cache=use_cache)
     dice = torch.Generator().manual_seed(secrets.randbits(62) if seed is None else seed)
     torch.rand(skip, generator=dice, dtype=torch.float64)
-    text = Continuation(model, ids, use_cache=use_cache)
-    for _ in range(n_tokens):
-        stages = sampling_stages(
-            text.logits(), temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p
-        )
-        u = float(torch.rand((), generator=dice, dtype=torch.float64))
-        chosen = draw(stages[-1].probs, u)
-        context = min(len(text.ids), model.config.context_length)
-        own = stages[0].probs
-        log_prob = math.log(own[chosen]) if own[chosen] > 0 else -math.inf
-        yield Step(chosen, stages[-1].probs, own, log_prob, u, context)
-        text.ids.append(chosen)
+
+    def steps() -> Iterator[
+        Step
+    ]:  # apart, so that a wrong setting is refused by the call, not by the first step
+        for _ in range(n_tokens):
+            stages = sampling_stages(
+                text.logits(), temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p
+            )
+            u = float(torch.rand((), generator=dice, dtype=torch.float64))
+            chosen = draw(stages[-1].probs, u)
+            context = min(len(text.ids), model.config.context_length)
+            own = stages[0].probs
+            log_prob = math.log(own[chosen]) if own[chosen] > 0 else -math.inf
+            yield Step(chosen, stages[-1].probs, own, log_prob, u, context)
+            text.ids.append(chosen)
+
+    return steps()
 
 
 class TextStream:
-    """Turns the bytes of tokens into text as they come; half a character waits for its other half.
+    r"""Turns the bytes of tokens into text as they come; half a character waits for its other half.
 
     >>> stream = TextStream()
-    >>> stream.push(b"\\xf0\\x9f\\x98"), stream.push(b"\\x80"), stream.end()
+    >>> stream.push(b"\xf0\x9f\x98"), stream.push(b"\x80"), stream.end()
     ('', '😀', '')
     """
 
@@ -326,9 +346,9 @@ class TextStream:
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
 
     def push(self, data: bytes) -> str:
-        """Text that is complete now; bytes that can't be UTF-8 come as ``\\xf0``."""
+        r"""Text that is complete now; bytes that can't be UTF-8 come as ``\xf0``."""
         return self._decoder.decode(data)
 
     def end(self) -> str:
-        """What was still waiting, as ``\\xf0``."""
+        r"""What was still waiting, as ``\xf0``."""
         return self._decoder.decode(b"", final=True)

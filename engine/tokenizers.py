@@ -1,7 +1,7 @@
 """Text to ids and back: bytes, characters, our own byte-level BPE, and the published vocabularies.
 
-Every tokenizer gives back any text that it took, byte for byte. Ids run from 0 to `vocab_size - 1`; the special
-ids follow: `mask_id` (what a masked model sees in place of a hidden token), then `end_id`.
+Every tokenizer gives back any text that it took, byte for byte. Ids run from 0 to `vocab_size - 1`; the
+special ids follow: `mask_id` (what a masked model sees in place of a hidden token), then `end_id`.
 """
 
 import base64
@@ -18,16 +18,18 @@ import tiktoken
 
 MASK_TEXT = "[MASK]"
 END_TEXT = "<|endoftext|>"
-GRAPHEME = regex.compile(r"\X")
+# Two regional indicators are a flag. \X alone would count all those before each pair, in quadratic time.
+GRAPHEME = regex.compile(r"[🇦-🇿]{2}[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*|\X")
+BLANK_BLOCK = 250_000  # tiktoken's regex panics inside a run of about a million blanks
 
 
 class Token(NamedTuple):
-    """One token of a text.
+    r"""One token of a text.
 
     Attributes:
         id: its number in the vocabulary.
         data: its bytes.
-        text: the bytes read as UTF-8; bytes that are only a part of a character stand as ``\\xf0``.
+        text: the bytes read as UTF-8; bytes that are only a part of a character stand as ``\xf0``.
         start: index of the character in the text in which its first byte lies.
         byte_start, byte_end: where it lies in the UTF-8 bytes of the text.
     """
@@ -41,12 +43,12 @@ class Token(NamedTuple):
 
 
 def repair_text(text: str) -> tuple[str, int]:
-    """Join surrogate pairs into their character and replace lone halves by U+FFFD.
+    r"""Join surrogate pairs into their character and replace lone halves by U+FFFD.
 
     Returns:
         The text, now encodable as UTF-8, and how many lone halves were replaced.
 
-    >>> repair_text("\\ud83d\\udc4d and \\ud83d") == ("👍 and \\ufffd", 1)
+    >>> repair_text("\ud83d\udc4d and \ud83d") == ("👍 and \ufffd", 1)
     True
     """
     try:
@@ -55,6 +57,12 @@ def repair_text(text: str) -> tuple[str, int]:
     except UnicodeEncodeError:
         repaired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return repaired, repaired.count("\ufffd") - text.count("\ufffd")
+
+
+def _has_long_blank(text: str) -> bool:
+    """Whether one of the text's blocks is all blank: true for every run of blanks of two blocks or more."""
+    blocks = range(0, len(text) - BLANK_BLOCK + 1, BLANK_BLOCK)
+    return any(text[i : i + BLANK_BLOCK].isspace() for i in blocks)
 
 
 class Tokenizer:
@@ -78,14 +86,33 @@ class Tokenizer:
         return self.vocab_size + (objective == "mlm")
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
-        """Ids of a text. With ``special`` the control tokens' spellings become those tokens, else plain text."""
+        """Ids of a text. With ``special`` the control tokens' spellings become those tokens, else plain text.
+
+        Raises:
+            ValueError: from a character tokenizer, with the characters that its alphabet lacks.
+        """
         text = repair_text(text)[0]
-        if special:
-            return self._encoding.encode(text, allowed_special="all")
-        return self._encode_plain(text)
+        if not special:
+            return self._encode_plain(text)
+        spellings = "|".join(regex.escape(spelling) for spelling in self._control)
+        plain_first = regex.split(f"({spellings})", text)  # plain, control, plain, control, …, plain
+        return [
+            i
+            for n, part in enumerate(plain_first)
+            for i in ([self._control[part]] if n % 2 else self._encode_plain(part))
+        ]
+
+    @cached_property
+    def _control(self) -> dict[str, int]:
+        """Spelling -> id of the control tokens."""
+        return {s: self._encoding.encode_single_token(s) for s in self._encoding.special_tokens_set}
 
     def _encode_plain(self, text: str) -> list[int]:
-        return self._encoding.encode_ordinary(text)
+        if not _has_long_blank(text):
+            return self._encoding.encode_ordinary(text)
+        pattern = self._encoding._pat_str  # the same split by a slower engine, which survives
+        pieces = (match.group() for match in regex.finditer(pattern, text))
+        return [i for piece in pieces for i in self._encoding._encode_single_piece(piece)]
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes of one id.
@@ -112,18 +139,16 @@ class Tokenizer:
     def tokens(self, text: str, *, special: bool = False, most: int | None = None) -> list[Token]:
         """The tokens of a text, or the first `most` of them, with their bytes and where they lie."""
         text = repair_text(text)[0]
-        pieces = [(i, self.token_bytes(i)) for i in self.encode(text, special=special)[:most]]
-        n_bytes = sum(len(data) for _, data in pieces)
-        raw = np.frombuffer(text[:n_bytes].encode("utf-8"), dtype=np.uint8)
-        character_at = (np.cumsum((raw & 0xC0) != 0x80) - 1).tolist()  # byte index -> character index
-        result, at = [], 0
-        for token_id, data in pieces:
-            end = at + len(data)
-            result.append(
-                Token(token_id, data, data.decode("utf-8", "backslashreplace"), character_at[at], at, end)
-            )
-            at = end
-        return result
+        ids = self.encode(text, special=special)[:most]
+        data_of = {i: self.token_bytes(i) for i in set(ids)}
+        text_of = {i: data.decode("utf-8", "backslashreplace") for i, data in data_of.items()}
+        sizes = np.array([len(data_of[i]) for i in ids], dtype=np.int64)
+        ends = np.cumsum(sizes)
+        begins = ends - sizes
+        raw = np.frombuffer(text[: sizes.sum()].encode("utf-8"), dtype=np.uint8)
+        starts = (np.cumsum((raw & 0xC0) != 0x80) - 1)[begins]  # a continuation byte starts no character
+        data, texts = [data_of[i] for i in ids], [text_of[i] for i in ids]
+        return list(map(Token, ids, data, texts, starts.tolist(), begins.tolist(), ends.tolist()))
 
     def segments(self, text: str, *, special: bool = False, most: int | None = None) -> list[list[Token]]:
         """`tokens` in the smallest groups that are whole graphemes, so that an emoji stays in one piece."""
@@ -182,10 +207,10 @@ def whole_graphemes(tokens: Sequence[Token], text: str) -> list[list[Token]]:
 
 
 def characters_of(token: Token, text: str) -> list[tuple[str, bytes]]:
-    """The characters of the text that a token touches, each with those of its bytes that lie in the token.
+    r"""The characters of the text that a token touches, each with those of its bytes that lie in the token.
 
-    >>> half = Token(222, b"\\x80", "\\\\x80", start=0, byte_start=3, byte_end=4)
-    >>> characters_of(half, "😀") == [("😀", b"\\x80")]
+    >>> half = Token(222, b"\x80", "\\x80", start=0, byte_start=3, byte_end=4)
+    >>> characters_of(half, "😀") == [("😀", b"\x80")]
     True
     """
     found, index = [], token.start
@@ -207,27 +232,12 @@ class CharTokenizer(Tokenizer):
         self.name = "characters"
         self.vocab_size = self.mask_id = len(alphabet)
         self._spec = {"kind": "characters", "alphabet": alphabet}
-        self._special = regex.compile(f"({regex.escape(MASK_TEXT)}|{regex.escape(END_TEXT)})")
+        self._control = {MASK_TEXT: self.mask_id, END_TEXT: self.end_id}
 
     @property
     def end_id(self) -> int:
         """Id of ``<|endoftext|>``."""
         return self.vocab_size + 1
-
-    def encode(self, text: str, *, special: bool = False) -> list[int]:
-        """See `Tokenizer.encode`.
-
-        Raises:
-            ValueError: names the characters that the alphabet lacks.
-        """
-        text = repair_text(text)[0]
-        if not special:
-            return self._encode_plain(text)
-        control = {MASK_TEXT: self.mask_id, END_TEXT: self.end_id}
-        parts = self._special.split(text)
-        return [
-            i for part in parts for i in ([control[part]] if part in control else self._encode_plain(part))
-        ]
 
     def _encode_plain(self, text: str) -> list[int]:
         unknown = sorted(set(text) - self._ids.keys())
@@ -235,7 +245,8 @@ class CharTokenizer(Tokenizer):
             shown = " ".join(repr(c) for c in unknown[:10]) + (" …" if len(unknown) > 10 else "")
             raise ValueError(
                 f"This vocabulary was made from a text without {shown}. Leave "
-                f"{'it' if len(unknown) == 1 else 'them'} out, or use a byte or BPE tokenizer, which knows every character."
+                f"{'it' if len(unknown) == 1 else 'them'} out, or use a byte or BPE tokenizer, "
+                "which knows every character."
             )
         return [self._ids[c] for c in text]
 
@@ -277,19 +288,21 @@ def char_tokenizer(text: str) -> Tokenizer:
 
 
 def train_bpe(text: str, vocab_size: int, *, pattern: str | None = None) -> Tokenizer:
-    """Learn a byte-level BPE (Gage 1994; Sennrich et al. 2016, arXiv:1508.07909) from a text.
+    r"""Learn a byte-level BPE (Gage 1994; Sennrich et al. 2016, arXiv:1508.07909) from a text.
 
-    Starts from the 256 bytes and merges the most frequent pair `vocab_size - 256` times, or until no pair is left:
-    read the real size off `.vocab_size`.
+    Starts from the 256 bytes and merges the most frequent pair `vocab_size - 256` times, or until no pair is
+    left: read the real size off `.vocab_size`.
 
     Args:
-        pattern: regular expression that splits the text before merging; ``[\\s\\S]+`` splits nothing.
+        text: what to learn from.
+        vocab_size: ordinary ids wanted, at least 256.
+        pattern: regular expression that splits the text before merging; ``[\s\S]+`` splits nothing.
             None is rustbpe's default, the split of GPT-4.
 
     Raises:
         ValueError: if the text is blank, or the size is below 256.
 
-    >>> train_bpe("aaabdaaabac", 259, pattern=r"[\\s\\S]+").encode("aaabdaaabac")
+    >>> train_bpe("aaabdaaabac", 259, pattern=r"[\s\S]+").encode("aaabdaaabac")
     [258, 100, 258, 97, 99]
     """
     if vocab_size < 256:  # checked here: rustbpe would panic, and a panic passes by `except Exception`
@@ -302,7 +315,9 @@ def train_bpe(text: str, vocab_size: int, *, pattern: str | None = None) -> Toke
             "A BPE vocabulary needs a text to learn from, and this one is blank. Type or choose a text."
         )
     trainer = rustbpe.Tokenizer()
-    trainer.train_from_iterator([text], vocab_size, pattern=None if pattern is None else pattern + r"|[\s\S]")
+    step = BLANK_BLOCK if _has_long_blank(text) else len(text)
+    parts = [text[i : i + step] for i in range(0, len(text), step)]
+    trainer.train_from_iterator(parts, vocab_size, pattern=None if pattern is None else pattern + r"|[\s\S]")
     ranks = sorted(trainer.get_mergeable_ranks(), key=lambda pair: pair[1])
     merged = [base64.b64encode(bytes(data)).decode() for data, _ in ranks[256:]]
     return tokenizer_from_json({"kind": "bpe", "pattern": trainer.get_pattern(), "merged": merged})
@@ -312,30 +327,33 @@ def tokenizer_from_json(spec: dict[str, Any]) -> Tokenizer:
     """Build the tokenizer that `Tokenizer.to_json` described.
 
     Raises:
-        ValueError: if the description is not one of ours, or names a vocabulary that is not on this machine.
+        ValueError: if it is no such description, or names a vocabulary that is not on this machine.
     """
     kind = spec.get("kind")
-    if kind == "bytes":
-        return byte_tokenizer()
-    if kind == "characters":
-        return CharTokenizer(spec["alphabet"])
-    if kind == "bpe":
-        ranks = _byte_ranks()
-        for text in spec["merged"]:
-            ranks[base64.b64decode(text)] = len(ranks)
-        return _own(f"BPE {len(ranks)}", ranks, spec["pattern"], spec)
-    if kind == "published":
-        return load_vocabulary(spec["name"])
+    try:
+        if kind == "bytes":
+            return byte_tokenizer()
+        if kind == "characters":
+            return CharTokenizer(spec["alphabet"])
+        if kind == "bpe":
+            ranks = _byte_ranks()
+            for text in spec["merged"]:
+                ranks[base64.b64decode(text)] = len(ranks)
+            return _own(f"BPE {len(ranks)}", ranks, spec["pattern"], spec)
+        if kind == "published":
+            return load_vocabulary(spec["name"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"The description of this {kind} tokenizer is damaged ({error!r}).") from error
     raise ValueError(
         f"A tokenizer of kind {kind!r} is unknown. Known kinds: bytes, characters, bpe, published."
     )
 
 
 def load_vocabulary(name: str) -> Tokenizer:
-    """A published vocabulary ("gpt2", "cl100k_base", "o200k_base", …) from a file on this machine, never the network.
+    """A published vocabulary ("gpt2", "cl100k_base", …) from a file on this machine, never the network.
 
     Raises:
-        ValueError: if the name is unknown, or its file is in none of the folders that `vocabularies.folders` lists.
+        ValueError: if the name is unknown, or its file is in none of the folders of `vocabularies.folders`.
     """
     from engine import vocabularies  # its tables are only needed here
 

@@ -66,8 +66,10 @@ def trace(
     """Run a text through a model and keep everything.
 
     Args:
-        text: if it has more tokens than the context, the last `context_length` are read and `Trace.unused` says
-            how many were not.
+        model: causal or masked.
+        tokenizer: the one that it was trained with.
+        text: if it has more tokens than the context, the last `context_length` are read and `Trace.unused`
+            says how many were not.
         ablate: (layer, head) pairs to silence, both counted from 0.
         hidden: positions (counted in the tokens that are read) that a masked model must not see.
 
@@ -83,7 +85,8 @@ def trace(
     for layer, head in ablate:
         if not (0 <= layer < config.n_layer and 0 <= head < config.n_head):
             raise ValueError(
-                f"There is no head {head} in layer {layer}: the model has {config.n_layer} layers of {config.n_head} heads."
+                f"There is no head {head} in layer {layer}: the model has {config.n_layer} layers of "
+                f"{config.n_head} heads, both counted from 0."
             )
     ids = np.array([t.id for t in tokens])
     if hidden:
@@ -121,7 +124,7 @@ def trace(
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """The arithmetic of one attention weight: products of q and k, their sum, scaled, and the softmax over the row.
+    """The arithmetic of one attention weight: products of q and k, their sum, scaled, and the row's softmax.
 
     Attributes:
         products: (D,) q_i · k_i, number by number.
@@ -156,7 +159,6 @@ def attention_cell(traced: Trace, layer: int, head: int, query: int, key: int) -
     return Cell(q * k[key], float(row[key]), row, float(softmax(row)[key]))
 
 
-
 RULES = ("previous", "first", "same")
 
 
@@ -170,7 +172,8 @@ def head_patterns(traced: Trace) -> dict[str, NDArray]:
     """
     weights, ids = traced.attentions, traced.ids  # (L,H,T,T)
     n = len(ids)
-    rules = (np.eye(n, k=-1, dtype=bool), np.eye(1, n, dtype=bool).repeat(n, axis=0), np.tril(ids[:, None] == ids, k=-1))
+    previous, first = np.eye(n, k=-1, dtype=bool), np.eye(1, n, dtype=bool).repeat(n, axis=0)
+    rules = (previous, first, np.tril(ids[:, None] == ids, k=-1))
     found = {}
     for name, where in zip(RULES, rules, strict=True):
         queries = where.any(axis=1)

@@ -1,4 +1,4 @@
-"""The training loop: `train()` gives one event after the other and knows nothing of processes, screens or stopping.
+"""The training loop: `train()` gives one event after the other and knows nothing of processes or screens.
 
 `python -m engine.training RUN_FOLDER` trains the run in that folder and prints how it goes.
 """
@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any, TypedDict
 
 import numpy as np
@@ -52,7 +53,8 @@ class EvalEvent:
     """How good the model is.
 
     Attributes:
-        train_loss: mean of the steps since the last such event; at step 0 that of fixed rows of the training text.
+        train_loss: mean of the steps since the last such event; at step 0 that of fixed rows of the training
+            text.
         val_loss: of the fixed validation rows, nats per scored token; None without a validation text.
         bits_per_byte: the same as bits per byte of text; None for masked models or without token lengths.
         perplexity: exp(val_loss), over masked positions for masked models; may be infinite.
@@ -105,7 +107,8 @@ class DivergedError(ValueError):
     def __init__(self, step: int, what: str, config: TrainConfig) -> None:
         self.step = step
         super().__init__(
-            f"Step {step} failed: {what} is not a finite number, so the run stopped before it could spoil the weights. "
+            f"Step {step} failed: {what} is not a finite number, so the run stopped before it could spoil "
+            "the weights. "
             f"Try a learning rate below {config.learning_rate:g}"
             + ("." if config.grad_clip else ", or gradient clipping.")
         )
@@ -128,12 +131,12 @@ def as_ids(ids: Ids) -> Tensor:
 
 
 def line_starts(ids: Tensor, line_end_ids: Sequence[int]) -> Tensor:
-    """Positions of the tokens that end a line: a row that begins there predicts the next line from its first word."""
+    """Positions of the tokens that end a line; a row that begins there predicts a line from its first word."""
     return torch.isin(ids, torch.tensor(list(line_end_ids), dtype=torch.int64)).nonzero().flatten()
 
 
 def fixed_rows(n: int, *, n_rows: int, length: int, starts: Tensor | None = None) -> Tensor:
-    """Where the rows of an evaluation begin, (B,): always the same ones, no token scored twice without `starts`.
+    """Where the rows of an evaluation begin, (B,): always the same; without `starts` none scores a token twice.
 
     Args:
         n: tokens in the text, at least `length`.
@@ -179,6 +182,8 @@ class Training(Iterator[Event]):
         self._bytes = None if bytes_per_token is None else torch.tensor(list(bytes_per_token))
         aligned = config.aligned_share > 0
         self._starts = line_starts(self._train_ids, line_end_ids) if aligned else None
+        if self._starts is not None:  # with and without the end of the line before it: people type either
+            self._starts = torch.cat((self._starts, self._starts + 1))
         val_starts = line_starts(self._val_ids, line_end_ids) if aligned else None
         self.val_at, self.val_batch = self._fixed_batch(self._val_ids, val_starts)
         self._generators = {
@@ -243,7 +248,8 @@ class Training(Iterator[Event]):
             self._optimizer.load(moments)
         elif self.step:
             self._notices.append(
-                f"This checkpoint holds weights only: the optimizer restarted; step and schedule go on from {self.step}."
+                "This checkpoint holds weights only: the optimizer restarted; step and schedule go on from "
+                f"{self.step}."
             )
         generators = state.get("generators")
         for name, generator in self._generators.items():
@@ -259,6 +265,8 @@ class Training(Iterator[Event]):
             yield from (NoticeEvent(self.step, message) for message in self._notices)
             if fresh:
                 yield self._evaluate(self._first_train_loss())
+            elif self.step % self.config.eval_every == 0 and self._losses[1]:  # stopped just before it
+                yield self._evaluate(self._losses[0] / self._losses[1])
             while self.step < self.config.steps:
                 yield self._one_step(gradients)
                 last = self.step == self.config.steps
@@ -306,7 +314,7 @@ class Training(Iterator[Event]):
         )
 
     def _fixed_batch(self, ids: Tensor, starts: Tensor | None) -> tuple[Tensor | None, Batch | None]:
-        """The evaluation rows of a text; masked models see every chosen token as the mask, none random or kept."""
+        """The evaluation rows of a text. A masked model sees the mask for every chosen token, never another."""
         if not len(ids):
             return None, None
         causal = self.model.config.objective == "clm"
@@ -336,11 +344,11 @@ class Training(Iterator[Event]):
             return EvalEvent(self.step, train_loss, None, None, None)
         targets = self.val_batch.targets
         total, scored = self._total_loss(self.val_batch), targets[targets != IGNORED]
-        bpb = None
+        per_byte = None
         if self._bytes is not None and self.model.config.objective == "clm":
-            bpb = bits_per_byte(total, int(self._bytes[scored].sum()))
+            per_byte = bits_per_byte(total, int(self._bytes[scored].sum()))
         loss = total / len(scored)
-        return EvalEvent(self.step, train_loss, loss, bpb, perplexity(loss))
+        return EvalEvent(self.step, train_loss, loss, per_byte, perplexity(loss))
 
     @torch.no_grad()
     def _total_loss(self, batch: Batch) -> float:
@@ -365,13 +373,16 @@ def check_lengths(n_train: int, n_val: int, context_length: int) -> None:
     need = context_length + 1
     if n_train < need:
         raise ValueError(
-            f"The training text has {n_train} tokens, but a row needs {need} (context_length {context_length} and the "
+            f"The training text has {n_train} tokens, but a row needs {need} (context_length "
+            f"{context_length} and the "
             f"last target). Add text, or choose a context_length of at most {max(1, n_train - 1)}."
         )
     if 0 < n_val < need:
         raise ValueError(
-            f"The validation text has {n_val} tokens, but a row needs {need} (context_length {context_length} and the "
-            f"last target). Add text, give validation a larger share, choose a shorter context_length, or train "
+            f"The validation text has {n_val} tokens, but a row needs {need} (context_length "
+            f"{context_length} and the "
+            "last target). Add text, give validation a larger share, choose a shorter context_length, or "
+            "train "
             "without validation (share 0)."
         )
 
@@ -389,21 +400,24 @@ def train(
 ) -> Training:
     """Train a model; leaving the `for` loop over the events stops it.
 
-    The first event is an `EvalEvent` at step 0; then a `StepEvent` for every step, followed by an `EvalEvent` every
-    `eval_every` steps and a `CheckpointEvent` every `checkpoint_every` steps, both also after the last step.
+    The first event is an `EvalEvent` at step 0; then a `StepEvent` for every step, followed by an `EvalEvent`
+    every `eval_every` steps and a `CheckpointEvent` every `checkpoint_every` steps, both also after the last
+    step.
 
     Args:
         model: its weights are changed in place, on the device where they are.
         train_ids: (N,) token ids.
         val_ids: the same for validation; without any, the validation numbers are None.
         config: how to train.
-        resume: the state of a `CheckpointEvent`, or of `Training.state()`; everything goes on from it bit for bit.
+        resume: the state of a `CheckpointEvent`, or of `Training.state()`; everything goes on from it bit for
+            bit.
         line_end_ids: tokens that end a line; used if `config.aligned_share` is above 0.
         mask_id: what a masked model sees in place of a hidden token; None is the last id of the model.
         bytes_per_token: (V,) length of each id in bytes, for bits per byte.
 
     Raises:
-        ValueError: at once, if a text is too short, an id is outside the vocabulary, or the state doesn't fit.
+        ValueError: at once, if a text is too short, an id is outside the vocabulary, or the state doesn't
+            fit.
         DivergedError: from the loop, if loss or gradients stop being finite.
     """
     return Training(
@@ -419,6 +433,4 @@ def train(
 
 
 if __name__ == "__main__":
-    from engine.worker import main
-
-    main()
+    import_module("engine.worker").main()  # by name: the worker stands on a floor above this one

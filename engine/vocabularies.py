@@ -1,7 +1,7 @@
 """Published vocabularies: where their files may lie on this machine, and how to read one safely.
 
-A file counts only with the right sha256. Nothing here opens a network connection: tiktoken's own download has no
-time-out, so it is never called.
+A file counts only with the right sha256. Nothing here opens a network connection: tiktoken's own
+download has no time-out, so it is never called.
 """
 
 import base64
@@ -14,7 +14,10 @@ from typing import NamedTuple
 
 _HOST = "https://openaipublic.blob.core.windows.net"
 _GPT2_SPLIT = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
-_CL100K_SPLIT = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+_CL100K_SPLIT = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 _SUFFIX = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 _O200K_SPLIT = "|".join(
@@ -104,7 +107,8 @@ def find(name: str) -> Path | None:
 def how_to_add(name: str) -> str:
     """One sentence on how to bring a missing vocabulary to this machine."""
     source = _published(name).sources[0]
-    return f"Put {source.file_names[1]} (sha256 {source.sha256[:12]}…) into {folders()[0]}; it is published at {source.url}."
+    file = f"{source.file_names[1]} (sha256 {source.sha256[:12]}…)"
+    return f"Put {file} into {folders()[0]}; it is published at {source.url}."
 
 
 def read(name: str) -> tuple[dict[bytes, int], str, dict[str, int]]:
@@ -130,7 +134,7 @@ def _published(name: str) -> Published:
 
 
 def _ranks_from_gpt2_json(content: bytes) -> dict[bytes, int]:
-    """GPT-2 spells its tokens in printable stand-ins: a byte that is no visible character is written as chr(256 + n)."""
+    """GPT-2 spells a byte that is no visible character as chr(256 + n), n counting these bytes from 0."""
     visible = [b for b in range(256) if chr(b).isprintable() and chr(b) != " "]
     hidden = [b for b in range(256) if b not in set(visible)]
     byte_of = {chr(b): b for b in visible} | {chr(256 + n): b for n, b in enumerate(hidden)}

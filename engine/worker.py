@@ -1,40 +1,39 @@
 """The process that trains a run: reads its folder, writes its metrics, checkpoints and heartbeat.
 
-`python -m engine.worker` imports everything, takes one tiny step, and waits for the path of a run folder on its
-standard input; at the end of input it leaves. `python -m engine.training RUN_FOLDER` trains in the foreground.
+`python -m engine.worker` imports everything, takes one tiny step, and waits for the path of a run folder on
+its standard input; at the end of input it leaves. `python -m engine.training RUN_FOLDER` trains in the
+foreground.
 """
 
-import json
 import os
 import signal
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-os.environ.setdefault(
-    "OMP_NUM_THREADS", "1"
-)  # both before torch: two threads beside a busy app are far slower
+# Both before torch is imported: two threads beside a busy app are far slower than one.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch
 
-from engine.batches import mask_tokens
 from engine.checkpoints import Checkpoint, drop_optimizer, list_checkpoints, load_checkpoint, save_checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
+from engine.folders import read_json
 from engine.metrics import bits_per_byte
 from engine.model import Transformer
-from engine.runs import RunStore, process_mark, read_json, read_records, update_status
-from engine.sampling import generate
+from engine.processes import process_mark
+from engine.records import Metrics
+from engine.runs import RunStore, update_status
+from engine.samples import Sampler
 from engine.tokenizers import Tokenizer, tokenizer_from_json
 from engine.training import (
     CheckpointEvent,
-    DivergedError,
     EvalEvent,
     Event,
     NoticeEvent,
@@ -48,7 +47,6 @@ NICENESS = 10
 FIRST_STEPS = 50  # so many steps are all written down, later ones every LINE_SECONDS
 LINE_SECONDS = 0.2
 HEARTBEAT_SECONDS = 0.5
-SAMPLE_TOKENS = 60
 SAMPLE_SHARE = 0.1  # of the time, at most, goes into samples
 FULL_CHECKPOINTS = (
     2  # so many keep their optimizer state; a run is only ever resumed from the newest good one
@@ -76,7 +74,7 @@ def choose_device(wanted: str) -> torch.device:
 
 
 class Status:
-    """status.json of a run with a heartbeat: a thread writes it anew twice a second, also during a long step."""
+    """status.json of a run with a heartbeat: a thread writes it anew twice a second, in long steps too."""
 
     def __init__(self, folder: Path, **entries: Any) -> None:
         """Begin at once; the entries are in the file when this returns."""
@@ -97,93 +95,19 @@ class Status:
             update_status(self._folder, durable=False, **self._entries)
 
     def close(self, **entries: Any) -> None:
-        """Write the last entries and stop beating."""
+        """Stop beating and write the last entries."""
+        self.end()
+        self.write(**entries)
+
+    def end(self) -> None:
+        """Stop beating; the last entries stay."""
         self._end.set()
         self._thread.join()
-        self.write(**entries)
 
     def _beat(self) -> None:
         while not self._end.wait(HEARTBEAT_SECONDS):
             with suppress(OSError):  # a full disk: the main thread reports it when a checkpoint fails
                 self.write()
-
-
-class Metrics:
-    """metrics.jsonl: one record a line, flushed, so that a page sees it and a crash loses nothing."""
-
-    def __init__(self, path: Path) -> None:
-        """Open for appending; half a line that a killed worker left is closed off."""
-        self._path = path
-        torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
-        self._file: TextIO = open(path, "a", encoding="utf-8")  # noqa: SIM115 open as long as the run
-        if torn:
-            self._file.write("\n")
-
-    def write(self, kind: str, step: int, **values: Any) -> None:
-        """Append a record. JSON knows no infinity: such a number becomes null."""
-        record = {"kind": kind, "step": step, **values}
-        record = {
-            k: None if isinstance(v, float) and not abs(v) < float("inf") else v for k, v in record.items()
-        }
-        self._file.write(json.dumps(record) + "\n")
-        self._file.flush()
-
-    def last(self, kind: str, up_to: int) -> dict[str, Any]:
-        """The newest record of a kind at a step of at most `up_to`, or {}."""
-        found = [r for r in read_records(self._path)[0] if r["kind"] == kind and r["step"] <= up_to]
-        return found[-1] if found else {}
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-
-class Sampler:
-    """Short texts that show what the model has learned so far; always the same prompt and seed."""
-
-    def __init__(
-        self, model: Transformer, tokenizer: Tokenizer, ids: torch.Tensor, prompt: str | None, kind: str
-    ) -> None:
-        """Choose the prompt, or for a masked model the sentence and the hidden places, once."""
-        self.model, self.tokenizer, self.stories = model, tokenizer, kind == "stories"
-        ends = torch.isin(ids, torch.tensor(tokenizer.line_end_ids, dtype=torch.int64)).nonzero().flatten()
-        begin = int(ends[0]) if len(ends) else 0
-        if model.config.objective == "clm":
-            self._prompt = tokenizer.encode(prompt) if prompt else []
-            self._start = self._prompt or [int(ids[begin])]
-        else:
-            begin = min(begin + bool(len(ends)), len(ids) - 1)
-            length = min(24, model.config.context_length)
-            self._row = ids[begin : begin + length][None]
-            self._masked = mask_tokens(
-                self._row,
-                mask_prob=0.2,
-                mask_id=tokenizer.mask_id,
-                vocab_size=tokenizer.vocab_size,
-                generator=torch.Generator().manual_seed(0),
-                split=(1.0, 0.0, 0.0),
-            ).inputs
-
-    def record(self) -> dict[str, str]:
-        """Texts for a "sample" record."""
-        return self._continue() if self.model.config.objective == "clm" else self._fill()
-
-    def _continue(self) -> dict[str, str]:
-        ids = []
-        for step in generate(self.model, self._start, n_tokens=SAMPLE_TOKENS, temperature=0.8, seed=0):
-            ids.append(step.id)
-            if self.stories and step.id in self.tokenizer.line_end_ids:
-                break
-        return {"prompt": self.tokenizer.decode(self._prompt), "text": self.tokenizer.decode(ids)}
-
-    @torch.no_grad()
-    def _fill(self) -> dict[str, str]:
-        logits = self.model(self._masked.to(self.model.device))[
-            0, :, : self.tokenizer.vocab_size
-        ].cpu()  # (T,V)
-        filled = torch.where(self._masked[0] == self.tokenizer.mask_id, logits.argmax(-1), self._masked[0])
-        texts = {"masked": self._masked[0], "text": filled, "truth": self._row[0]}
-        return {name: self.tokenizer.decode(ids.tolist()) for name, ids in texts.items()}
 
 
 class Run:
@@ -252,11 +176,15 @@ class Run:
         self._asked = True
 
     def fail(self, error: BaseException) -> None:
-        """Say in one sentence what happened; the traceback goes to worker.log."""
-        traceback.print_exception(error, file=sys.stderr)
+        """Say in one sentence what happened."""
         steps = [step for step, _ in list_checkpoints(self.folder)]
         kept = f" The checkpoint of step {steps[-1]} is intact." if steps else ""
         self._finish(state="failed", message=describe(error, self.config, self.model_config) + kept)
+
+    def release(self) -> None:
+        """Close the metrics and end the heartbeat, if that has not happened."""
+        self.metrics.close()
+        self.status.end()
 
     # ---- inside
 
@@ -297,7 +225,7 @@ class Run:
             return self._stop()
         for event in events:
             self._take(event)
-            if self.stop_asked() and isinstance(event, StepEvent | EvalEvent):
+            if events.step < self.config.steps and self.stop_asked():
                 return self._stop()
         return self._end("finished", events.step)
 
@@ -384,8 +312,8 @@ class Run:
             scored = training.val_batch.targets.flatten().tolist()
             n_bytes = sum(len(self.tokenizer.token_bytes(t)) for t in scored if t >= 0)
             clm = self.model_config.objective == "clm"
-            bpb = bits_per_byte(floor * sum(t >= 0 for t in scored), n_bytes) if clm else None
-            self.metrics.write("floor", step, value=floor, bits_per_byte=bpb)
+            per_byte = bits_per_byte(floor * sum(t >= 0 for t in scored), n_bytes) if clm else None
+            self.metrics.write("floor", step, value=floor, bits_per_byte=per_byte)
             self.report(f"floor {floor:.4f}: no model can do better on this validation text")
 
     def _save(self, state: TrainState) -> None:
@@ -445,13 +373,14 @@ def describe(error: BaseException, config: TrainConfig, model_config: ModelConfi
         return text
     if isinstance(error, OSError):
         return f"The run's folder could not be written: {text}. Make room on the disk, then resume."
-    return f"Training failed with {type(error).__name__}: {text}. The details are in worker.log in the run's folder."
+    return f"Training failed with {type(error).__name__}: {text}. The details are in the run's worker.log."
 
 
 def run_folder(folder: str | Path, report: Callable[[str], None] = print) -> None:
     """Train the run in a folder until it is finished, stopped or failed; its status.json says which.
 
-    A line of progress goes to `report` at each evaluation.
+    A line of progress goes to `report` at each evaluation. An error is raised again once the status tells of
+    it.
     """
     run = Run(Path(folder), report)
     before = {}
@@ -461,7 +390,9 @@ def run_folder(folder: str | Path, report: Callable[[str], None] = print) -> Non
         run.train()
     except Exception as error:  # whatever it is, the page must hear of it
         run.fail(error)
+        raise
     finally:
+        run.release()
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -470,14 +401,25 @@ def warm_up() -> None:
     """One step of a tiny model: torch loads much of itself only then."""
     model = Transformer(ModelConfig(vocab_size=8, context_length=4, n_layer=1, n_head=1, d_model=8))
     config = TrainConfig(steps=1, batch_size=1, eval_rows=1)
-    for event in train(model, list(range(8)), [], config):
-        assert not isinstance(event, DivergedError)
+    for _ in train(model, list(range(8)), [], config):
+        pass
+
+
+def yield_to_others() -> None:
+    """Let the app, and everybody else, have the processor first.
+
+    A Linux desktop kernel weighs sessions before processes, and a worker is a session of its own: there its group
+    must be niced as well, or the niceness has no effect.
+    """
+    if hasattr(os, "nice"):
+        os.nice(max(0, NICENESS - os.nice(0)))
+    with suppress(OSError):  # not Linux, or a kernel without session groups
+        Path("/proc/self/autogroup").write_text(str(NICENESS))
 
 
 def serve() -> None:
     """Wait for one run folder on standard input and train it; at the end of input leave."""
-    if hasattr(os, "nice"):
-        os.nice(max(0, NICENESS - os.nice(0)))
+    yield_to_others()
     torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warm_up()
@@ -488,9 +430,16 @@ def serve() -> None:
     with open(folder / "worker.log", "a", buffering=1, encoding="utf-8") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
-        run_folder(folder, report=lambda text: print(text, file=log))
+    try:
+        run_folder(folder, report=lambda text: print(text, flush=True))
+    finally:
+        start_next(folder)
+
+
+def start_next(folder: Path) -> None:
+    """Start the next run in the queue, even if no browser is open."""
     store = RunStore(folder.parent.parent)
-    store.pump()  # the next in the queue, even if no browser is open
+    store.pump()
     store.close()
 
 
@@ -499,18 +448,18 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     if len(arguments) != 1 or not (Path(arguments[0]) / "run.json").is_file():
         sys.exit(
-            "Usage: python -m engine.training RUN_FOLDER (a folder with run.json, as the Training page makes it)"
+            "Usage: python -m engine.training RUN_FOLDER (a folder with run.json, as the Training page makes "
+            "it)"
         )
     folder = Path(arguments[0]).resolve()
     torch.set_num_threads(1)
-    store = RunStore(folder.parent.parent)
     try:
-        store.claim(folder.name)
-    except ValueError as error:
+        RunStore(folder.parent.parent).claim(folder.name)
+        run_folder(folder, report=lambda text: print(text, flush=True))
+    except (ValueError, MemoryError, OSError) as error:  # told in one sentence already, or now
         sys.exit(str(error))
-    run_folder(folder, report=lambda text: print(text, flush=True))
-    store.pump()
-    store.close()
+    finally:
+        start_next(folder)
 
 
 if __name__ == "__main__":

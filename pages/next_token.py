@@ -7,27 +7,27 @@ import streamlit as st
 from engine import metrics
 from ui import choice, lesson, nav, resources, session, worked
 from ui.components import show, token_strip
-from viz import (
-    NEUTRAL, distribution_bars, format_count, format_number, position_heatmap, surprisal_bars, surprisal_color, visible,
-)  # fmt: skip
+from ui.possible import possible_story
+from ui.scored import Scored
+from viz import NEUTRAL, distribution_bars, format_count, format_number, surprisal_color, visible
 
 nav.require_app()
 
-GUESSES = 6  # columns of the best guesses
-VIEWS = ["Table", "Surprise", "Best guesses"]
 OPENING = "Once upon a time, there was a"
 STRANGE = "Once upon a time, there was a spreadsheet who"
-RECALL = "Once upon a time, there was a fox called Lily. She lived beside a river and loved music. One day,"
+RECALL = (
+    "Once upon a time, there was a fox called Lily. She lived beside a river and loved music. "
+    "One day, when the trees looked like sheep, Lily"
+)
 
 st.title("Next token")
-st.write("See what the model expects after every token of the text, and how surprised it is by the one that came.")
+st.write("See what the model expects after each token, and how surprised it is by the one that came.")
 
 ref, text = session.require_model("clm"), session.text()
 trace = lesson.look(ref, text)
 lesson.space_hint(text)
 truth, strip = lesson.truth_of(ref, text), lesson.strip_of(ref, text)
 tokenizer, ids = resources.tokenizer(ref), trace.ids.tolist()
-names = [visible(token.data) for token in trace.tokens]
 last, vocab_size = len(ids) - 1, trace.logits.shape[1]
 scores = metrics.next_token_scores(trace.logits, ids) if last else None
 
@@ -35,6 +35,20 @@ scores = metrics.next_token_scores(trace.logits, ids) if last else None
 def name_of(token_id: int) -> str:
     """How a token of the vocabulary is written."""
     return visible(tokenizer.token_bytes(int(token_id)))
+
+
+def controls() -> tuple[int, str]:
+    """How many bars, and the unit of surprise."""
+    with st.container(horizontal=True):
+        k = st.segmented_control(
+            "Number of bars", [5, 8, 12, 20], default=8, required=True, format_func="{} bars".format,
+            key="next_token_k", persist_state="session", label_visibility="collapsed",
+        )  # fmt: skip
+        unit = st.segmented_control(
+            "Unit of surprise", ["nats", "bits"], default="nats", required=True, key="next_token_unit",
+            persist_state="session", label_visibility="collapsed",
+        )  # fmt: skip
+    return int(k), str(unit)
 
 
 def choose(unit: str) -> int:
@@ -47,7 +61,7 @@ def choose(unit: str) -> int:
         strip.segments,
         key="next_token_strip",
         selected=end,
-        values=[""] * blank + [format_number(x) for x in surprise],
+        values=[""] * strip.n_greyed + ["given"] + [format_number(x) for x in surprise],
         colors=[NEUTRAL] * blank + [surprisal_color(x, most) for x in surprise],
         greyed=range(strip.n_greyed),
         label="The text, each token with its surprise",
@@ -55,8 +69,8 @@ def choose(unit: str) -> int:
     position = max((end if index is None else index) - strip.n_greyed, 0)
     choice.share({"pos": position})
     st.caption(
-        f"Choose a token: the model reads up to it and expects the next. The number is its surprise, in {unit}, by the "
-        f"token above it; the brightest colour is a blind guess among all {format_count(vocab_size)} tokens."
+        f"Under each token: its surprise in {unit}; the brightest colour is a blind guess among "
+        f"{format_count(vocab_size)}. Choose one: what comes after it?"
     )
     return position
 
@@ -81,55 +95,52 @@ def bars(position: int, k: int) -> None:
 
 def details(position: int, unit: str) -> None:
     """One probability worked out, and how far the whole distribution is from the true one."""
-    probs = metrics.softmax(trace.logits[position])
-    target = ids[position + 1] if position < last else int(metrics.most_likely(probs, 1).ids[0])
-    st.markdown("**The probability of the token that came**" if position < last else "**The highest probability**")
+    probs, came = metrics.softmax(trace.logits[position]), position < last
+    target = ids[position + 1] if came else int(metrics.most_likely(probs, 1).ids[0])
+    st.markdown("**The probability of what came**" if came else "**The highest probability**")
     st.code(name_of(target), language=None, wrap_lines=True)
     z, log_total, _ = metrics.softmax_parts(trace.logits[position], target)
-    for line in worked.softmax_lines(z, log_total, vocab_size, unit=unit):
-        st.latex(line)
-    st.caption(f"z is the token’s score from the model; the sum runs over all {format_count(vocab_size)} tokens.")
+    st.latex(worked.softmax(z, log_total, vocab_size, unit=unit))
+    st.caption(f"z is the model’s score for this token; the sum runs over all {format_count(vocab_size)}.")
     true = truth.after(position) if truth else None
     if true is not None:
-        st.latex(worked.kl_line(float(metrics.kl_divergence(true, probs)), unit))
+        st.latex(worked.divergence(float(metrics.kl_divergence(true, probs)), unit))
         st.caption("How far the model is from the true distribution p*, over all tokens; 0 would be perfect.")
-    elif truth:
-        st.caption(f"The stories never go on like this after token {truth.n_told}, so nothing true can be shown here.")
 
 
-def table(unit: str) -> None:
-    """Every token with its probability, rank, surprise, and the perplexity up to it."""
-    columns = {
-        "token": list(range(1, last + 1)),
-        "text": names[1:],
-        "probability": scores.probs.tolist(),
-        "rank": scores.ranks.tolist(),
-        f"surprise ({unit})": metrics.surprisal(scores.log_probs, unit).tolist(),
-        f"entropy ({unit})": metrics.surprisal(-scores.entropies, unit).tolist(),
-        "running perplexity": scores.running_perplexity.tolist(),
-    }
-    if truth:
-        columns["true probability"] = truth.of(ids).tolist()
-    precise = st.column_config.NumberColumn(format="%.4g")
-    numbers = {name: precise for name, column in columns.items() if isinstance(column[0], float)}
-    st.dataframe(columns, hide_index=True, column_config=numbers, height=360, key="next_token_table")
-
-
-def along(view: str, unit: str) -> None:
-    """The whole text at once."""
-    if view == VIEWS[0]:
-        table(unit)
-    elif view == VIEWS[1]:
-        surprise = [math.nan, *metrics.surprisal(scores.log_probs, unit).tolist()]
-        second = None if truth is None else [math.nan, *metrics.surprisal(truth.log_of(ids), unit).tolist()]
-        mean = float(metrics.surprisal(-scores.loss, unit))
-        show(surprisal_bars(names, surprise, unit=unit, mean=mean, second=second), key="next_token_surprise")
+def whole_text(scored: Scored, unit: str) -> None:
+    """Every token at once, and their probabilities as one number."""
+    view = st.segmented_control(
+        "Show", ["Table", "Surprise", "Best guesses"], default="Table", required=True, key="next_token_view",
+        persist_state="session", label_visibility="collapsed",
+    )  # fmt: skip
+    if view == "Table":
+        scored.table(unit, key="next_token_table")
+    elif view == "Surprise":
+        scored.surprise(unit, key="next_token_surprise")
     else:
-        tops = [metrics.most_likely(row, GUESSES) for row in trace.probs()]
-        labels = [[name_of(i) for i in top.ids] for top in tops]
-        with st.container(height=420):
-            fig = position_heatmap(names, labels, [top.probs for top in tops], true_rank=[*scores.ranks.tolist(), None])
-            show(fig, key="next_token_guesses")
+        scored.guesses(name_of, key="next_token_guesses")
+    left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
+    left.latex(worked.perplexity(scored.scores.total, last, trace.scored_bytes))
+    right.caption("P is the product of all probabilities: its logarithm is a sum. The first token is given.")
 
 
-unit_slot = st.container(horizontal=True, gap="large")
+n_bars, measure = controls()
+chosen = choose(measure)
+left, right = st.columns([3, 2], gap="large")
+with left:
+    st.subheader(f"After token {chosen}, “{lesson.literal(visible(trace.tokens[chosen].data))}”, comes …")
+    bars(chosen, n_bars)
+with right:
+    details(chosen, measure)
+st.subheader("The whole text")
+possible_story(ref, text)
+if scores:
+    whole_text(Scored(trace, scores, truth), measure)
+else:
+    st.info("Surprise and perplexity need at least 2 tokens: the first is given, and nothing predicts it.")
+lesson.try_this(
+    lesson.Step("What can a story be about? Compare both bars.", "Begin one", session.set_text, (OPENING,)),
+    lesson.Step("Say something that no story says.", "Surprise the model", session.set_text, (STRANGE,)),
+    lesson.Step("Names come back: is the model surprised?", "Tell of Lily", session.set_text, (RECALL,)),
+)

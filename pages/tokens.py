@@ -27,27 +27,28 @@ def controls() -> tuple[str, bool]:
             default=vocabularies.options(ref)[0],
             key="tokens_vocabulary",
             required=True,
+            wrap=True,
             persist_state="session",
         )
         special = st.toggle(
-            "Control words are one token",
-            key="tokens_special",
-            persist_state="session",
-            help="Off: `<|endoftext|>` typed into a text is ordinary text. On: it is the control token of that name.",
-        )
+            "Control tokens", key="tokens_special", persist_state="session",
+            help="Off: `<|endoftext|>` in a text is ordinary text. On: it is the control token of that name.",
+        )  # fmt: skip
     return str(option), special
 
 
 def notices(text: str, cut: Cut, special: bool) -> None:
     """What is easily overlooked."""
     if len(cut.ids) > MOST:
-        st.info(f"Drawn are the first {MOST} of {format_count(len(cut.ids))} tokens. The counts are of the whole text.")
+        total = format_count(len(cut.ids))
+        st.info(f"Drawn are the first {MOST} of {total} tokens. The counts are of the whole text.")
     if session.repaired():
-        st.info(f"{session.repaired()} broken characters (halves of a pair) were replaced by � before cutting.")
+        st.info(f"{session.repaired()} broken characters (halves of a pair) were replaced by �.")
     if cut.other_ids is not None:
         now, other = ("one token each", "plain text") if special else ("plain text", "one token each")
         st.info(
-            f"There are control words in this text. Read as {now}: {format_count(len(cut.ids))} tokens, drawn here. "
+            "There are names of control tokens in this text. "
+            f"Read as {now}: {format_count(len(cut.ids))} tokens, drawn here. "
             f"Read as {other}: {format_count(len(cut.other_ids))} tokens."
         )
     lesson.space_hint(text)
@@ -56,10 +57,10 @@ def notices(text: str, cut: Cut, special: bool) -> None:
 def counts(text: str, cut: Cut) -> None:
     """How long the whole text is, in each unit."""
     n_bytes = len(text.encode())
-    with st.container(horizontal=True, vertical_alignment="center", gap="large"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         for name, value in {"tokens": len(cut.ids), "characters": len(text), "bytes": n_bytes}.items():
             st.metric(name, format_count(value), width="content")
-        st.latex(worked.ratio_line(n_bytes, len(cut.ids)), width="content")
+        st.latex(worked.bytes_per_token(n_bytes, len(cut.ids)), width="content")
 
 
 def details(text: str, cut: Cut, token: Token, index: int) -> None:
@@ -78,7 +79,7 @@ def details(text: str, cut: Cut, token: Token, index: int) -> None:
         height="content" if len(spelled) < 7 else 250,
         key="tokens_characters",
     )
-    st.latex(worked.id_line(token.data, token.id, cut.tokenizer.vocab_size))
+    st.latex(worked.number_of(token.data, token.id, cut.tokenizer.vocab_size))
     st.caption(
         f"It begins at character {token.start} of the text and covers the bytes {token.byte_start} to "
         f"{token.byte_end - 1}, counted from 0."
@@ -141,7 +142,7 @@ with left:
 with right:
     everything(pieces)
 lesson.try_this(
-    lesson.Step("Letters beyond English take several bytes; an emoji many.", "Cut an emoji family", show, (FAMILY, "bytes")),
+    lesson.Step("A letter may take several bytes, an emoji many.", "Cut a family", show, (FAMILY, "bytes")),
     lesson.Step("A space belongs to a token, a line end too. Which ones?", "Look at spaces", show, (SPACES,)),
-    lesson.Step("Some spellings are switches for the model.", "Read a control word", show, (CONTROL, None, True)),
+    lesson.Step("Some words are signals to a model.", "Read a control token", show, (CONTROL, None, True)),
 )

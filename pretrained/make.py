@@ -24,14 +24,14 @@ from engine.tokenizers import Tokenizer, train_bpe  # noqa: E402
 FOLDER = Path(__file__).parent
 N_STORIES = 20_000
 STORY_SEED = 1
-VOCAB_SIZE = 512
+VOCAB_SIZE = 1024
 
-SHAPE = {"context_length": 256, "n_layer": 4, "n_head": 4, "d_model": 128, "positions": "rotary"}
+SHAPE = {"context_length": 192, "n_layer": 4, "n_head": 4, "d_model": 128, "positions": "learned"}
 RECIPE = TrainConfig(
-    steps=6000,
+    steps=3000,
     batch_size=16,
-    optimizer="adamw",
-    learning_rate=3e-3,
+    optimizer="muon",
+    learning_rate=1e-2,
     warmup_steps=100,
     schedule="linear",
     eval_every=250,
@@ -65,7 +65,7 @@ def make(name: str, recipe: TrainConfig, folder: Path) -> StoryReport:
     seconds = time.time() - began
     report = story_report(model, tokenizer, n_rows=200, n_samples=40 if objective == "clm" else 0)
     info = {"name": name, "corpus": "stories", "seconds": round(seconds), "grammar": default_grammar().version, "report": report.to_json()}
-    save_checkpoint(folder / name, Checkpoint(model, tokenizer, config, recipe.steps, recipe, None, None, info), dtype="float16")
+    save_checkpoint(folder / name, Checkpoint(model, tokenizer, config, recipe.steps, recipe, info=info), dtype="float16")
     (folder / name / "CARD.md").write_text(card(name, model, recipe, report, seconds), encoding="utf-8")
     return report
 

@@ -1,4 +1,4 @@
-"""What a person has chosen in a component: in the address, so that a link opens it, and fresh when the text changes."""
+"""What a person has chosen in a component: in the address, for links, and fresh when the text changes."""
 
 import streamlit as st
 
@@ -8,7 +8,7 @@ from ui.components import select
 def begin(
     key: str, default: int | tuple[int, int], *, about: object, names: tuple[str, ...] = (), first: int = 0
 ) -> None:
-    """Set a component's selection before it is drawn: at first from the address, later whenever `about` changes.
+    """Set a component's selection before it is drawn: at first from the address, later when `about` changes.
 
     Args:
         key: the component's key.

@@ -51,7 +51,7 @@ def dice(ref: ModelRef, prompt: list[int], text: Writing, *, key: str) -> None:
         key=f"{key}_line",
     )
     st.caption(
-        f"A random number, u = {draw.u:.6f}, picks the token in whose stretch it falls: from {line[fell].low:.6f} to "
-        f"{line[fell].high:.6f} is **{literal(labels[fell])}**. The model alone gave it {format_prob(draw.model_prob)}. "
-        "Choose another token above to see its draw."
+        f"A random number, u = {draw.u:.6f}, picks the token in whose stretch it falls: "
+        f"from {line[fell].low:.6f} to {line[fell].high:.6f} is **{literal(labels[fell])}**. "
+        f"The model alone gave it {format_prob(draw.model_prob)}. Choose another token above to see its draw."
     )

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from ui import resources, session
 from ui.resources import ModelRef
+from ui.words import literal as literal
 from viz import format_count
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from engine.trace import Trace
 
 LONGEST_TRUTH = 2000  # tokens; the exact distribution of a longer text would take more than a second
-_MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>$:&])")
 
 
 class Step(NamedTuple):
@@ -34,7 +33,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Strip:
-    """The tokens that a page draws: what the model read, and before it, pale, the last ones that it did not read.
+    """The tokens that a page draws: what the model read, and before it, pale, some that it did not read.
 
     Attributes:
         segments: all of them, in whole graphemes.
@@ -63,12 +62,12 @@ class Truth:
 
     def of(self, ids: Sequence[int]) -> NDArray[np.float64]:
         """(T-1,) the probability of each token but the first; NaN where there is none."""
-        return self.probs[np.arange(len(ids) - 1), list(ids[1:])]
+        return np.asarray(self.probs[np.arange(len(ids) - 1), list(ids[1:])])
 
-
-def literal(text: str) -> str:
-    """A text that Markdown shows as it is."""
-    return _MARKUP.sub(r"\\\1", text)
+    def log_of(self, ids: Sequence[int]) -> NDArray[np.float64]:
+        """(T-1,) natural log of `of`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.of(ids))
 
 
 def explain(error: ValueError) -> NoReturn:
@@ -106,7 +105,9 @@ def look(ref: ModelRef, text: str) -> "Trace":
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def strip_of(ref: ModelRef, text: str, begin: int = 0, end: int | None = None, most_greyed: int = 24) -> Strip:
+def strip_of(
+    ref: ModelRef, text: str, begin: int = 0, end: int | None = None, most_greyed: int = 24
+) -> Strip:
     """The tokens to draw for `look`: positions `begin` to `end` of the trace.
 
     From position 0 on, the last `most_greyed` tokens that were not read stand before them.
@@ -124,8 +125,8 @@ def space_hint(text: str) -> None:
     """Point at a space at the end, which is easily overlooked."""
     if text[-1:] in (" ", "\t"):
         st.info(
-            "The text ends in a space. Most vocabularies put a space in front of the next word, so a model has "
-            "rarely read a lone one at the end, and guesses worse after it."
+            "The text ends in a space. Most vocabularies put a space in front of the next word, so a model "
+            "has rarely read a lone one at the end, and guesses worse after it."
         )
 
 
@@ -135,7 +136,8 @@ def table_csv(names: Sequence[str], values: NDArray[np.floating[Any]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["query \\ key", *heads])
-    writer.writerows([head, *(f"{value:.9g}" for value in row)] for head, row in zip(heads, values, strict=True))
+    for head, row in zip(heads, values, strict=True):
+        writer.writerow([head, *(f"{value:.9g}" for value in row)])
     return out.getvalue()
 
 

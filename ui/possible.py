@@ -5,10 +5,10 @@ import streamlit as st
 from ui import resources
 from ui.lesson import literal
 from ui.resources import ModelRef
-from viz import format_prob, visible
+from viz import clip, format_prob, visible
 
 LONGEST = 20_000  # characters that are checked
-_BEFORE, _AFTER, _WORDS = 24, 12, 5
+_WORDS = 5
 
 
 def possible_story(ref: ModelRef, text: str) -> None:
@@ -24,10 +24,9 @@ def possible_story(ref: ModelRef, text: str) -> None:
     if found.complete:
         st.caption(f"✓ The stories can go like this. Next could come: {words}.")
         return
-    before = literal(visible(found.text[-_BEFORE:]))
-    broke = literal(visible(text[found.n_chars :][:_AFTER]))
-    where = f"after **{before}**" if found.text else "at the very start"
+    begin = max(text.rfind(" ", 0, found.n_chars + 1), text.rfind("\n", 0, found.n_chars), 0)
+    word = literal(visible(clip(text[begin:].split("\n")[0].strip().partition(" ")[0] or text[begin:], 24)))
     st.caption(
-        f"✗ No story goes like this: it breaks {where} (character {found.n_chars + 1}), at **{broke}**. "
+        f"✗ No story goes like this: it breaks at character {found.n_chars + 1}, with **{word}**. "
         f"Possible there: {words}."
     )

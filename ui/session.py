@@ -1,6 +1,5 @@
 """What is true for one person on every page: the text, the chosen model, and who they are."""
 
-import re
 from urllib.parse import quote
 
 import streamlit as st
@@ -9,6 +8,7 @@ from engine.tokenizers import repair_text
 from ui import nav, resources
 from ui.components.owner import owner_token
 from ui.resources import ModelRef
+from ui.words import literal
 
 DEFAULT_TEXT = "Once upon a time, there was a princess who"
 _LONGEST_LINK = 4000  # percent-encoded characters; proxies and chat programs cut longer addresses
@@ -86,14 +86,9 @@ def require_model(objective: str | None = None) -> ModelRef:
     try:
         resources.load(ref)
     except ValueError as error:
-        st.error(plain(str(error)))
+        st.error(literal(str(error)))
         st.stop()
     return ref
-
-
-def plain(text: str) -> str:
-    """A text that Markdown shows as it is: for names and messages that may hold any characters."""
-    return re.sub(r"([^\w\s])", r"\\\1", text, flags=re.ASCII)
 
 
 _KINDS = {
@@ -106,5 +101,5 @@ def _offer_other(objective: str) -> None:
     st.info(f"This page needs {_KINDS[objective]}. The chosen model is of the other kind.")
     fitting = [ref for ref in resources.available_models(owner()) if ref.objective == objective]
     for ref in fitting[:3]:
-        st.button(f"Use {plain(ref.label)}", key=f"use_{ref.id}", on_click=choose_model, args=(ref.id,))
+        st.button(f"Use {literal(ref.label)}", key=f"use_{ref.id}", on_click=choose_model, args=(ref.id,))
     st.stop()

@@ -275,7 +275,7 @@ def _keep_upload() -> None:
 
 
 def _vocabulary() -> None:
-    kind, size = st.columns([3, 2])
+    kind, size = st.columns(2)
     kind.selectbox(
         "Tokenizer", list(TOKENIZERS), format_func=TOKENIZERS.__getitem__, key=key("tokenizer"), persist_state="session"
     )
@@ -349,30 +349,21 @@ def _more() -> None:
 
 
 def _add_up() -> None:
-    """What the settings mean, or why they can't be."""
+    """What the settings mean, as far as they go, and why they can't be, if they can't."""
     try:
         text = corpus()
         usable(text)
         _describe_text(text)
         vocabulary = tokenizer(text)
+        _describe_vocabulary(vocabulary)
         split = plan(text, vocabulary)
-        config, training = model_config(vocabulary.model_vocab_size(value("objective"))), train_config()
+        _describe_run(split, model_config(vocabulary.model_vocab_size(value("objective"))))
     except texts.UnknownEncoding:
         return  # asked beside the file
     except ValueError as error:
         st.warning(literal(str(error)))
         _offer_shorter_context(str(error))
         return
-    asked = int(value("vocab_size"))
-    got = format_count(vocabulary.vocab_size)
-    size = f"{got} ids" if value("tokenizer") != "bpe" or asked == vocabulary.vocab_size else f"asked {asked:,}, got {got}"
-    rows = f"{format_count(split.train_rows)} rows of {config.context_length}"
-    checks = f"{format_count(split.val_tokens)} to check with" if split.val_tokens else "none to check with"
-    seconds = step_seconds(config, training, _timings()) * training.steps
-    st.caption(
-        f"**Vocabulary** {size}. **Tokens** {format_count(split.train_tokens)} to learn from ({rows}), {checks}. "
-        f"**Model** {format_count(parameter_count(config))} parameters. **Time** about {duration(seconds)}."
-    )
     if split.notice:
         st.info(literal(split.notice))
     with st.popover("Look at the text"):
@@ -383,8 +374,27 @@ def _describe_text(text: Corpus) -> None:
     counts = _statistics(text.sha256, text)
     st.caption(
         f"**Text** {format_count(counts.characters)} characters ({format_count(counts.kinds)} different), "
-        f"{format_count(counts.words)} words."
+        f"{format_count(counts.words)} words"
     )
+
+
+def _describe_vocabulary(vocabulary: Tokenizer) -> None:
+    asked = int(value("vocab_size"))
+    if value("tokenizer") == "bpe" and asked != vocabulary.vocab_size:
+        st.caption(f"**Vocabulary** asked {asked:,}, got {vocabulary.vocab_size:,}: this text has no more pairs to merge")
+    else:
+        st.caption(f"**Vocabulary** {format_count(vocabulary.vocab_size)} ids")
+
+
+def _describe_run(split: Plan, config: ModelConfig) -> None:
+    training = train_config()
+    checks = f"{format_count(split.val_tokens)} to check with" if split.val_tokens else "none to check with"
+    seconds = step_seconds(config, training, _timings()) * training.steps
+    st.caption(
+        f"**Tokens** {format_count(split.train_tokens)} to learn from "
+        f"({format_count(split.train_rows)} rows of {config.context_length}), {checks}"
+    )
+    st.caption(f"**Model** {format_count(parameter_count(config))} parameters  \n**Time** about {duration(seconds)}")
 
 
 def _offer_shorter_context(message: str) -> None:
@@ -402,15 +412,16 @@ def _use_context(context: int) -> None:
 
 def _show_split(text: Corpus, split: Plan, n: int = 400) -> None:
     train, val = texts.split(text, split.val_share)
-    st.caption("It learns from this; the text begins:")
+    st.caption("It learns from this:")
     st.text(train[:n])
-    first = " ".join(f"U+{ord(c):04X}" for c in train[:20])
-    st.caption(f"First characters as code points: {first}" if train[:1].strip() != train[:1] or ord(train[0]) > 126 else "")
     if val:
         st.caption("It is checked with this, which it never learns from:")
         st.text(val[:n])
-    if "\r\n" in train:
-        st.caption(f"Line ends are CR LF (shown as {visible(chr(13) + chr(10))}) and are kept.")
+    if text.kind == "uploaded":
+        points = " ".join(f"U+{ord(character):04X}" for character in train[:20])
+        st.caption(f"The first characters as code points: {points}")
+    if "\r\n" in text.text:
+        st.caption(f"Lines end in {visible(chr(13) + chr(10))} (CR LF), which is kept.")
 
 
 def _timings() -> list[Timing]:

@@ -23,7 +23,8 @@ class Cut:
     Attributes:
         tokenizer: the vocabulary.
         ids: of the whole text, as it was read.
-        other_ids: of the other reading (control words as one token, or as plain text); None if it is the same.
+        other_ids: of the other reading (names of control tokens as one token, or as plain text); None if it
+            is the same.
         segments: the first tokens, in whole graphemes.
     """
 

@@ -1,12 +1,14 @@
-"""Words for times and for the states of a run."""
+"""Words: for times, for the states of a run, and other people's, shown as they are."""
+
+import re
 
 STATES = {
-    "queued": ("gray", "⏳"),
-    "starting": ("blue", "🚀"),
-    "running": ("green", "🏃"),
-    "stopped": ("orange", "⏸"),
-    "finished": ("blue", "🏁"),
-    "failed": ("red", "⚠️"),
+    "queued": ("gray", ":material/hourglass_empty:"),
+    "starting": ("blue", ":material/rocket_launch:"),
+    "running": ("green", ":material/trending_down:"),
+    "stopped": ("orange", ":material/pause:"),
+    "finished": ("blue", ":material/flag:"),
+    "failed": ("red", ":material/warning:"),
 }
 
 
@@ -22,3 +24,15 @@ def duration(seconds: float) -> str:
         return f"{5 * round(seconds / 5)} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>$:&])")
+
+
+def literal(text: str) -> str:
+    """A text that Markdown shows as it is.
+
+    >>> print(literal("*a* <b> $x$"))
+    \*a\* \<b\> \$x\$
+    """
+    return _MARKUP.sub(r"\\\1", text)

@@ -3,54 +3,74 @@
 import math
 from collections.abc import Callable
 
+LARGEST = 709.0  # exp of more is infinite
+WHOLE = 8  # powers of ten up to which a number is written out
 EXACT = 17  # significant digits after which a float64 is itself again
 
 
 def tex(x: float, digits: int = 4) -> str:
-    r"""A number with `digits` significant digits for LaTeX.
+    r"""A number for LaTeX with `digits` significant digits, or as many more as its whole part has.
 
-    >>> tex(-0.00001234), tex(1234.5678, 6), tex(0.0)
-    ('-1.234\\times10^{-5}', '1234.57', '0')
+    >>> tex(-0.00001234), tex(1234.5678, 2), tex(0.0)
+    ('-1.234\\times10^{-5}', '1235', '0')
     """
     if not math.isfinite(x):
         return r"\text{not finite}" if math.isnan(x) else (r"\infty" if x > 0 else r"-\infty")
     if x == 0:
         return "0"
-    mantissa, exponent = f"{x:.{digits - 1}e}".split("e")
-    power = int(exponent)
-    if power < -4 or power > 8:
-        return rf"{mantissa}\times10^{{{power}}}"
-    return f"{float(f'{mantissa}e{exponent}'):.{max(digits - 1 - power, 0)}f}"
+    mantissa, exponent = _parts(x, digits)
+    if exponent < -4 or exponent > WHOLE:
+        return rf"{mantissa}\times10^{{{exponent}}}"
+    return f"{rounded(x, digits):.{max(digits - 1 - exponent, 0)}f}"
 
 
 def rounded(x: float, digits: int) -> float:
     """The number that `tex` writes."""
-    return float(f"{x:.{digits - 1}e}") if math.isfinite(x) else x
+    if not math.isfinite(x) or x == 0:
+        return x
+    mantissa, exponent = _parts(x, digits)
+    return float(f"{mantissa}e{exponent}")
 
 
-def tie(compute: Callable[..., float], *inputs: float, digits: int = 4) -> int:
-    """How many significant digits of the inputs to write so that the written result follows from them.
+def _parts(x: float, digits: int) -> tuple[str, int]:
+    """Mantissa and exponent; a whole part of up to 9 digits is not rounded away."""
+    power = int(f"{x:e}".split("e")[1])
+    n = max(digits, power + 1) if power <= WHOLE else digits
+    mantissa, exponent = f"{x:.{n - 1}e}".split("e")
+    return mantissa, int(exponent)
+
+
+def tie(computes: Callable[..., float] | list[Callable[..., float]], *inputs: float, digits: int | list[int]) -> int:
+    """How many significant digits of the inputs to write so that every written result follows from them.
 
     Args:
-        compute: inputs to result.
+        computes: inputs to result; or several that take the same inputs.
         inputs: the exact numbers.
-        digits: significant digits of the result.
+        digits: significant digits of the result, or of each result.
 
     >>> tie(lambda p: -math.log(p), 0.903, digits=3)
     3
     """
-    wanted = tex(compute(*inputs), digits)
-    for n in range(digits, EXACT):
+    results = computes if isinstance(computes, list) else [computes]
+    places = digits if isinstance(digits, list) else [digits]
+    wanted = [tex(compute(*inputs), n) for compute, n in zip(results, places, strict=True)]
+    for n in range(max(places), EXACT):
+        given = [rounded(x, n) for x in inputs]
         try:
-            got = compute(*(rounded(x, n) for x in inputs))
+            got = [tex(compute(*given), m) for compute, m in zip(results, places, strict=True)]
         except (ArithmeticError, ValueError):  # a rounded input may leave the domain, as log(0)
             continue
-        if tex(got, digits) == wanted:
+        if got == wanted:
             return n
     return EXACT
 
 
-def softmax_lines(z: float, log_total: float, v: int, *, unit: str = "nats", digits: int = 4) -> list[str]:
+def aligned(*lines: str) -> str:
+    """One formula of several lines for st.latex; `&` marks what stands under what."""
+    return r"\begin{aligned}" + r"\\[8pt]".join(lines) + r"\end{aligned}"
+
+
+def softmax(z: float, log_total: float, v: int, *, unit: str = "nats", digits: int = 4) -> str:
     """From a logit to its probability and surprisal, each line following from the one before.
 
     Args:
@@ -59,25 +79,30 @@ def softmax_lines(z: float, log_total: float, v: int, *, unit: str = "nats", dig
         v: how many tokens the sum runs over.
         unit: of the surprisal, "nats" or "bits".
         digits: of the surprisal; the lines before have as many more as that needs.
-
-    Returns:
-        Three formulas for st.latex.
     """
-    log, nats = (math.log, 1.0) if unit == "nats" else (math.log2, math.log(2))
+    log, name, nats = (math.log, r"\ln", 1.0) if unit == "nats" else (math.log2, r"\log_2", math.log(2))
     p = math.exp(z - log_total)
     n_p = tie(lambda x: -log(x), p, digits=digits) if 0 < p < 1 else digits
     n_e = tie(lambda top, total: top / total, math.exp(z), math.exp(log_total), digits=n_p)
-    n_z = tie(math.exp, z, digits=n_e)
     top, total = tex(math.exp(z), n_e), tex(math.exp(log_total), n_e)
-    name = r"\ln" if unit == "nats" else r"\log_2"
-    return [
-        rf"e^{{z}} = e^{{{tex(z, n_z)}}} = {top}",
-        rf"p = \frac{{e^{{z}}}}{{\sum_{{j=1}}^{{{v}}} e^{{z_j}}}} = \frac{{{top}}}{{{total}}} = {tex(p, n_p)}",
-        rf"-{name} p = -{name} {tex(p, n_p)} = {tex((log_total - z) / nats, digits)}\ \text{{{unit}}}",
-    ]
+    return aligned(
+        rf"e^{{z}} &= e^{{{tex(z, tie(math.exp, z, digits=n_e))}}} = {top}",
+        rf"p &= \frac{{e^{{z}}}}{{\sum_{{j=1}}^{{{v}}} e^{{z_j}}}} = \frac{{{top}}}{{{total}}}",
+        rf"&= {tex(p, n_p)}",
+        rf"-{name} p &= -{name} {tex(p, n_p)} = {tex((log_total - z) / nats, digits)}\ \text{{{unit}}}",
+    )
 
 
-def perplexity_lines(total: float, n: int, n_bytes: int, *, digits: int = 4) -> list[str]:
+def divergence(nats: float, unit: str = "nats", *, digits: int = 4) -> str:
+    """The distance from the true distribution p* to the model's p, in "nats" or "bits"."""
+    log, value = (r"\ln", nats) if unit == "nats" else (r"\log_2", nats / math.log(2))
+    return (
+        rf"D_{{\text{{KL}}}} = \sum_v p^{{*}}_v\,{log} \frac{{p^{{*}}_v}}{{p_v}}"
+        rf" = {tex(value, digits)}\ \text{{{unit}}}"
+    )
+
+
+def perplexity(total: float, n: int, n_bytes: int, *, digits: int = 4) -> str:
     """From the log probability of a text to loss, perplexity and bits per byte.
 
     Args:
@@ -87,22 +112,21 @@ def perplexity_lines(total: float, n: int, n_bytes: int, *, digits: int = 4) -> 
         digits: of the results.
     """
     loss = -total / n
-    n_loss = tie(math.exp, loss, digits=digits) if loss < 700 else digits
-    perplexity = math.exp(loss) if loss < 700 else math.inf
-    per_byte = -total / math.log(2) / n_bytes
-    n_total = max(
-        tie(lambda x: -x / n, total, digits=n_loss), tie(lambda x: -x / math.log(2) / n_bytes, total, digits=digits)
+    n_loss = tie(math.exp, loss, digits=digits) if loss < LARGEST else digits
+    n_total = tie(
+        [lambda x: x / n, lambda x: x / math.log(2) / n_bytes], -total, digits=[n_loss, digits]
     )
     shown = tex(-total, n_total)
-    return [
-        rf"\ln P = \sum_{{t=2}}^{{{n + 1}}} \ln p_t = -{shown}" if total else r"\ln P = 0",
-        rf"\text{{loss}} = \frac{{{shown}}}{{{n}}} = {tex(loss, n_loss)}\ \text{{nats per token}}",
-        rf"\text{{perplexity}} = e^{{{tex(loss, n_loss)}}} = {tex(perplexity, digits)}",
-        rf"\text{{bits per byte}} = \frac{{{shown}}}{{\ln 2 \cdot {n_bytes}}} = {tex(per_byte, digits)}",
-    ]
+    return aligned(
+        rf"-\ln P &= -\sum_{{t=1}}^{{{n}}} \ln p_t = {shown}",
+        rf"\text{{loss}} &= \frac{{{shown}}}{{{n}}} = {tex(loss, n_loss)}\ \text{{nats}}",
+        rf"\text{{perplexity}} &= e^{{{tex(loss, n_loss)}}} = {tex(_exp(loss), digits)}",
+        rf"\text{{bits per byte}} &= \frac{{{shown}}}{{\ln 2 \cdot {n_bytes}}}"
+        rf" = {tex(-total / math.log(2) / n_bytes, digits)}",
+    )
 
 
-def attention_lines(dot: float, d_head: int, total: float, *, digits: int = 4) -> list[str]:
+def attention(dot: float, d_head: int, total: float, *, digits: int = 4) -> str:
     """From q · k to the attention weight.
 
     Args:
@@ -116,17 +140,18 @@ def attention_lines(dot: float, d_head: int, total: float, *, digits: int = 4) -
     n_e = tie(lambda a, b: a / b, top, total, digits=digits)
     n_s = tie(math.exp, score, digits=n_e)
     n_dot = tie(lambda x: x / math.sqrt(d_head), dot, digits=n_s)
-    return [
-        rf"q \cdot k = \sum_{{i=1}}^{{{d_head}}} q_i k_i = {tex(dot, n_dot)}",
-        rf"\text{{score}} = \frac{{q \cdot k}}{{\sqrt{{d_{{\text{{head}}}}}}}}"
+    return aligned(
+        rf"q \cdot k &= \sum_{{i=1}}^{{{d_head}}} q_i k_i = {tex(dot, n_dot)}",
+        rf"s &= \frac{{q \cdot k}}{{\sqrt{{d_{{\text{{head}}}}}}}}"
         rf" = \frac{{{tex(dot, n_dot)}}}{{\sqrt{{{d_head}}}}} = {tex(score, n_s)}",
-        rf"\text{{weight}} = \frac{{e^{{{tex(score, n_s)}}}}}{{\sum_j e^{{\text{{score}}_j}}}}"
+        rf"e^{{s}} &= e^{{{tex(score, n_s)}}} = {tex(top, n_e)}",
+        rf"\text{{weight}} &= \frac{{e^{{s}}}}{{\sum_j e^{{s_j}}}}"
         rf" = \frac{{{tex(top, n_e)}}}{{{tex(total, n_e)}}} = {tex(top / total, digits)}",
-    ]
+    )
 
 
-def id_line(data: bytes, token_id: int, vocab_size: int, *, most: int = 10) -> str:
-    """From a token's bytes to its number; `most` bytes are written out."""
+def number_of(data: bytes, token_id: int, vocab_size: int, *, most: int = 10) -> str:
+    """From a token's bytes to its id; `most` bytes are written out."""
     pairs = "~".join(f"{byte:02X}" for byte in data[:most]) + (r"\dots" if len(data) > most else "")
     words = f"{len(data)} byte" + ("s" if len(data) != 1 else "")
     return (
@@ -135,49 +160,13 @@ def id_line(data: bytes, token_id: int, vocab_size: int, *, most: int = 10) -> s
     )
 
 
-def ratio_line(top: int, bottom: int, *, digits: int = 3) -> str:
-    """Bytes per token."""
+def bytes_per_token(n_bytes: int, n_tokens: int, *, digits: int = 4) -> str:
+    """How much text a token carries."""
     return (
-        rf"\frac{{{top}\ \text{{bytes}}}}{{{bottom}\ \text{{tokens}}}} = {tex(top / bottom, digits)}"
-        r"\ \text{bytes per token}"
+        rf"\frac{{{n_bytes}\ \text{{bytes}}}}{{{n_tokens}\ \text{{tokens}}}}"
+        rf" = {tex(n_bytes / n_tokens, digits)}\ \text{{bytes per token}}"
     )
 
 
-def sampling_lines(
-    logit: float, top: float, temperature: float, total: float, kept: float, cut: bool, *, digits: int = 4
-) -> list[str]:
-    """From a logit to the probability that a token is drawn with.
-
-    Args:
-        logit: the token's.
-        top: the largest logit.
-        temperature: what the logits are divided by; 0 gives the largest one everything.
-        total: Σ exp((logit - top) / temperature) over the vocabulary.
-        kept: share of the probability that the cuts left.
-        cut: whether this token was cut away.
-        digits: of the result; the lines before have as many more as that needs.
-    """
-    if temperature == 0:
-        return [r"T = 0:\quad p = " + ("0" if cut or logit < top else "1")]
-
-    def power(z: float, largest: float) -> float:
-        return math.exp((z - largest) / temperature)
-
-    weight = power(logit, top) if (top - logit) / temperature < 700 else 0.0
-    tempered = weight / total
-    n_p = tie(lambda p, k: p / k, tempered, kept, digits=digits) if kept < 1 and not cut else digits
-    n_w = tie(lambda w, s: w / s, weight, total, digits=n_p) if weight else digits
-    n_z = tie(power, logit, top, digits=n_w) if weight else digits
-    gap = rf"({tex(logit, n_z)} {'+' if top < 0 else '-'} {tex(abs(top), n_z)})/{temperature:g}"
-    lines = [
-        rf"e^{{(z - z_{{\text{{max}}}})/T}} = e^{{{gap}}} = {tex(weight, n_w)}",
-        rf"p = \frac{{e^{{(z - z_{{\text{{max}}}})/T}}}}{{\sum_j e^{{(z_j - z_{{\text{{max}}}})/T}}}}"
-        rf" = \frac{{{tex(weight, n_w)}}}{{{tex(total, n_w)}}} = {tex(tempered, n_p)}",
-    ]
-    if cut:
-        return [*lines, r"p' = 0\quad\text{(cut away)}"]
-    if kept < 1:
-        lines.append(
-            rf"p' = \frac{{p}}{{\text{{kept}}}} = \frac{{{tex(tempered, n_p)}}}{{{tex(kept, n_p)}}} = {tex(tempered / kept, digits)}"
-        )
-    return lines
+def _exp(x: float) -> float:
+    return math.exp(x) if x < LARGEST else math.inf

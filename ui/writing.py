@@ -2,16 +2,20 @@
 
 import html
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import streamlit as st
 from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
 
-from engine.sampling import TextStream, generate, next_logits
+from engine.sampling import Stage, TextStream, generate, next_logits
+from engine.tokenizers import Token
 from ui import resources
 from ui.lesson import LONGEST_TRUTH
 from ui.resources import ModelRef
+from viz import format_count, format_number, format_prob
 
 _STORE = "_writing"
 _SHOWN = 1500  # characters of a long prompt that are drawn
@@ -53,7 +57,7 @@ class Writing:
         return [draw.id for draw in self.draws]
 
     def text(self, *, ended: bool = True) -> str:
-        """What was drawn, as text; while more is to come, half a character at the end waits for its other half."""
+        """What was drawn, as text; until it has ended, half a character waits for its other half."""
         stream = TextStream()
         text = "".join([stream.push(draw.data) for draw in self.draws])
         return text + stream.end() if ended else text
@@ -70,7 +74,7 @@ class Writing:
     def go_on(
         self, ref: ModelRef, prompt: list[int], n: int, seed: int, settings: dict[str, Any]
     ) -> Iterator[Draw]:
-        """Draw n more tokens; each is kept as it comes. A seed gives the same text in one go and step by step."""
+        """Draw n more tokens, kept as they come. A seed gives the same text in one go and step by step."""
         checkpoint = resources.load(ref)
         skip = len(self.draws)
         for step in generate(
@@ -90,11 +94,71 @@ def writing(ref: ModelRef, prompt: str) -> Writing:
     kept = st.session_state.get(_STORE)
     if kept is None or kept.about != about:
         kept = st.session_state[_STORE] = Writing(about)
-    return kept  # type: ignore[no-any-return]
+    return kept
+
+
+def forget() -> None:
+    """Back to the bare prompt, whatever it is."""
+    st.session_state.pop(_STORE, None)
+
+
+def write(panel: DeltaGenerator, text: Writing, halves: tuple[str, str], how: tuple[Any, ...]) -> None:
+    """Write into the page as the tokens come. Any click ends this run at the next token; what is there stays.
+
+    Args:
+        panel: the place of the text.
+        text: is written on.
+        halves: the prompt, see `halves`.
+        how: arguments of `Writing.go_on`.
+    """
+    text.asked, text.done, began = how[2], 0, time.perf_counter()
+    for _ in text.go_on(*how):
+        text.done, text.seconds = text.done + 1, time.perf_counter() - began
+        panel.html(written(*halves, text.text(ended=False)))
+
+
+def notes(ref: ModelRef, prompt: str, n_prompt: int, text: Writing) -> None:
+    """One line each: what the model sees, how the writing ended, a hint."""
+    total = n_prompt + len(text.draws)
+    if total > ref.context_length:
+        st.caption(
+            f"Using the last {format_count(ref.context_length)} of {format_count(total)} tokens: "
+            "the model can’t see more at once."
+        )
+    if prompt.endswith(" ") and not text.draws:
+        st.caption(
+            "The prompt ends in a space. Most words bring their own space along: "
+            "the model may do better without it."
+        )
+    if text.asked and text.done < text.asked:
+        st.caption(
+            f"Stopped after {text.done} of {text.asked} tokens. They stay, and Write goes on from here."
+        )
+    elif text.asked:
+        st.caption(
+            f"Wrote {text.done} tokens, {format_number(text.done / max(text.seconds, 1e-9))} a second."
+        )
+
+
+def cuts_in_words(stages: Sequence[Stage]) -> str:
+    """What each cut took away, in the order in which they are made."""
+    cuts = [
+        f"**{stage.name}** removed {format_prob(stage.removed_mass)} of the probability and left "
+        f"{format_count(stage.n_kept)} token{'s' * (stage.n_kept > 1)}"
+        for stage in stages[2:]
+    ]
+    return f"Order: temperature → top-k → top-p → min-p. {'; '.join(cuts) or 'Nothing is cut away'}."
+
+
+def halves(ref: ModelRef, prompt: str, tokens: Sequence[Token], text: Writing) -> tuple[str, str]:
+    """The prompt, cut where the model's view begins."""
+    unused = max(0, len(tokens) + len(text.draws) - ref.context_length)
+    at = tokens[unused].start if unused < len(tokens) else len(prompt)
+    return prompt[:at], prompt[at:]
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def logits_after(ref: ModelRef, ids: tuple[int, ...]) -> NDArray:
+def logits_after(ref: ModelRef, ids: tuple[int, ...]) -> NDArray[Any]:
     """Logits (V,) of the token after some ids; read-only."""
     logits = next_logits(resources.load(ref).model, ids)
     logits.setflags(write=False)
@@ -102,12 +166,12 @@ def logits_after(ref: ModelRef, ids: tuple[int, ...]) -> NDArray:
 
 
 @st.cache_resource(max_entries=64, show_spinner="Asking the story grammar …")
-def truth_after(ref: ModelRef, ids: tuple[int, ...]) -> NDArray | None:
-    """What is true after some ids (V,); None if no story goes on like this, or the model learned something else."""
+def truth_after(ref: ModelRef, ids: tuple[int, ...]) -> NDArray[Any] | None:
+    """What is true after some ids (V,); None if no story goes on so, or the model learned something else."""
     oracle = resources.oracle_for(ref)
     if oracle is None or len(ids) > LONGEST_TRUTH:
         return None
-    row: NDArray = oracle.distributions(ids)[-1]
+    row: NDArray[Any] = oracle.distributions(ids)[-1]
     return row if row.sum() > 0 else None
 
 
@@ -127,8 +191,9 @@ def written(unused: str, prompt: str, text: str) -> str:
     pale = unused[len(unused) - (_SHOWN - len(shown)) :] if len(unused) > _SHOWN - len(shown) else unused
     more = "…" if len(pale) + len(shown) < len(unused) + len(prompt) else ""
     return (
-        '<div role="region" tabindex="0" aria-label="The text so far" class="loupe-written" style="display:flex;'
-        "flex-direction:column-reverse;max-height:11rem;overflow-y:auto;border:1px solid rgba(128,136,145,0.5);"
+        '<div role="region" tabindex="0" aria-label="The text so far" class="loupe-written" style="'
+        "display:flex;flex-direction:column-reverse;max-height:11rem;overflow-y:auto;"
+        "border:1px solid rgba(128,136,145,0.5);"
         'border-radius:0.5rem;padding:0.6rem 0.8rem;line-height:1.6">'
         '<div dir="auto" style="white-space:pre-wrap;overflow-wrap:anywhere">'
         f'<span data-part="unused" style="opacity:0.6">{_literal(more + pale)}</span>'

@@ -38,10 +38,11 @@ from viz.theme import (
 )
 
 __all__ = [
-    "CAUSAL", "CONFIG", "DIVERGING_SCALE", "MASKED", "MODEL", "NEUTRAL", "PROBABILITY_SCALE", "SURPRISAL_SCALE",
-    "TOKEN_COLORS", "TRAIN", "TRUE", "VALID", "Reference", "Series", "alt_text", "attention_map", "clip",
-    "distribution_bars", "escape", "format_bits", "format_count", "format_nats", "format_number",
-    "format_perplexity", "format_prob", "format_tick", "loss_curve", "mask_matrix", "objective_color", "perplexity_name",
-    "position_heatmap", "probability_color", "running_perplexity", "sampling_stages", "surprisal_bars",
-    "surprisal_color", "thin", "token_color", "visible", "visible_parts",
+    "CAUSAL", "CONFIG", "DIVERGING_SCALE", "MASKED", "MODEL", "NEUTRAL", "PROBABILITY_SCALE",
+    "SURPRISAL_SCALE", "TOKEN_COLORS", "TRAIN", "TRUE", "VALID", "Reference", "Series", "alt_text",
+    "attention_map", "clip", "distribution_bars", "escape", "format_bits", "format_count",
+    "format_nats", "format_number", "format_perplexity", "format_prob", "format_tick", "loss_curve",
+    "mask_matrix", "objective_color", "perplexity_name", "position_heatmap", "probability_color",
+    "running_perplexity", "sampling_stages", "surprisal_bars", "surprisal_color", "thin",
+    "token_color", "visible", "visible_parts",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.text import clip, escape, format_number
-from viz.theme import HATCH, MONO, NEUTRAL, PROBABILITY_SCALE, cell_texts, finish, objective_color
+from viz.theme import HATCH, MONO, NEUTRAL, PROBABILITY_SCALE, cell_texts, color_bar, finish, objective_color
 
 MAX_TICKS = 40  # beyond, labels would overlap
 MAX_PRINTED = 12  # beyond, numbers don't fit into cells
@@ -15,8 +15,8 @@ MAX_HOVER_TEXT = 160  # beyond, hover names positions only: token texts for each
 
 
 def tick_positions(n: int) -> list[int]:
-    """Positions of 0..n-1 that get a label: all up to 40, else at most 25, evenly spaced, the first among them."""
-    return list(range(0, n, 1 if n <= MAX_TICKS else -(-n // 25)))
+    """Positions of 0..n-1 that get a label: all up to 40, else at most 20, evenly spaced, from the first."""
+    return list(range(0, n, 1 if n <= MAX_TICKS else -(-n // 20)))
 
 
 def tick_labels(tokens: Sequence[str]) -> tuple[list[int], list[str]]:
@@ -41,17 +41,17 @@ def _square_axes(fig: go.Figure, tokens: Sequence[str]) -> None:
         **common,
     )
     fig.update_yaxes(
-        autorange="reversed", title_text="query (from)", scaleanchor="x", constraintoward="top", **common
+        autorange="reversed", title_text="query (from)", scaleanchor="x", constraintoward="bottom", **common
     )
 
 
 def _side(n: int) -> int:
     """Pixels for a square of `n` tokens: large enough for each label that is written."""
-    return max(540, 16 * len(tick_positions(n)) + 150)
+    return max(540, 16 * len(tick_positions(n)) + 190)
 
 
 def _hidden_area(n: int) -> go.Scatter:
-    """The cells right of the diagonal, hatched: a causal model can't look there, which is not the same as 0."""
+    """The cells right of the diagonal, hatched: a causal model can't look there; that is not a 0."""
     xs, ys = [], []
     for i in range(n - 1):  # down the staircase
         xs += [i + 0.5, i + 0.5]
@@ -68,6 +68,14 @@ def _hidden_area(n: int) -> go.Scatter:
         name="hidden",
         showlegend=False,
     )
+
+
+def _two_decimals(weight: float, short: bool) -> str:
+    """`0.07`; in small cells `.07`; nothing for a hidden cell."""
+    if np.isnan(weight):
+        return ""
+    text = f"{weight:.2f}"
+    return text.removeprefix("0") if short else text
 
 
 def _pair_hover(tokens: Sequence[str], shown: np.ndarray, verb: str) -> np.ndarray:
@@ -119,11 +127,11 @@ def attention_map(
         hovertemplate=("%{customdata}" if named else "query %{y}<br>key %{x}<br>weight %{z}")
         + "<extra></extra>",
         hoverongaps=named,
-        colorbar={"title": {"text": "attention weight", "side": "right"}, "thickness": 12, "outlinewidth": 0},
+        colorbar=color_bar("attention weight"),
     )
     fig = go.Figure(heat)
     if n <= MAX_PRINTED:
-        fig.add_trace(cell_texts([["" if np.isnan(v) else f"{v:.2f}" for v in row] for row in shown], shown))
+        fig.add_trace(cell_texts([[_two_decimals(v, short=n > 7) for v in row] for row in shown], shown))
     if objective == "clm" and n > 1:
         fig.add_trace(_hidden_area(n))
     if query is not None:
@@ -139,7 +147,7 @@ def attention_map(
         alt += f" From {tokens[row]} (position {row}) most goes to {tokens[best]} (position {best}), "
         alt += f"{format_number(float(shown[row, best]))}."
     side = _side(n)
-    return finish(fig, height=side, alt=alt, width=side + 60)
+    return finish(fig, height=side, alt=alt, width=side)
 
 
 def mask_matrix(tokens: Sequence[str], objective: str, *, hidden: Collection[int] = ()) -> go.Figure:
@@ -148,7 +156,7 @@ def mask_matrix(tokens: Sequence[str], objective: str, *, hidden: Collection[int
     Args:
         tokens: (T,) visible token texts; not escaped.
         objective: `"clm"`, each position sees itself and what came before; `"mlm"`, all see all.
-        hidden: positions whose token is replaced by the mask: everyone looks there, and finds nothing. Marked "?".
+        hidden: positions whose token is replaced by the mask: all look there, and find nothing. Marked "?".
     """
     n = len(tokens)
     allowed = np.ones((n, n), dtype=np.float32)

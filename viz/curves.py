@@ -39,7 +39,7 @@ REFERENCE_LOOKS = {"start": (NEUTRAL, "dot"), "floor": (TRUE, "dash"), "other": 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """One line: `steps` (N,) and `values` (N,), NaN or infinite where there is no number. `role` gives its look."""
+    """One line: `steps` (N,), `values` (N,), NaN or infinite where there is none; `role` gives its look."""
 
     name: str
     steps: ArrayLike
@@ -59,8 +59,8 @@ class Reference:
 def thin(steps: ArrayLike, values: ArrayLike, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
     """At most `n` of the points, by which the line looks the same.
 
-    Each of equal parts of the line keeps its lowest and highest point and one that is not finite, so no spike and no
-    gap is lost; the first and last point always stay.
+    Each of equal parts of the line keeps its lowest and highest point and one that is not finite, so no spike
+    and no gap is lost; the first and last point always stay.
 
     Args:
         steps: (N,) in order.

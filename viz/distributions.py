@@ -9,13 +9,24 @@ from numpy.typing import ArrayLike
 from plotly.subplots import make_subplots
 
 from viz.text import clip, escape, format_count, format_number, format_prob
-from viz.theme import FONT_SIZE, INK, MODEL, MONO, NEUTRAL, PROBABILITY_SCALE, TRUE, cell_texts, finish
+from viz.theme import (
+    FONT_SIZE,
+    INK,
+    MODEL,
+    MONO,
+    NEUTRAL,
+    PROBABILITY_SCALE,
+    TRUE,
+    cell_texts,
+    color_bar,
+    finish,
+)
 
 _ROW = 26  # pixels for one bar
 
 
 def _tail_label(n_tail: int) -> str:
-    return f"all other {format_count(n_tail)} tokens"
+    return f"all other\n{format_count(n_tail)} tokens"
 
 
 def _check_total(probs: np.ndarray, tail: float, name: str) -> None:
@@ -31,7 +42,7 @@ def _label_axis(fig: go.Figure, labels: Sequence[str], **where: int) -> None:
     """Puts token labels on the y axis by place, first on top: equal labels stay apart."""
     fig.update_yaxes(
         tickvals=list(range(len(labels))),
-        ticktext=[escape(clip(label, 22)) for label in labels],
+        ticktext=[escape(clip(label, 22)).replace("\n", "<br>") for label in labels],
         tickfont_family=MONO,
         range=[len(labels) - 0.5, -0.5],
         showgrid=False,
@@ -109,7 +120,7 @@ def distribution_bars(
         if n_tail:  # the rest is not one token: another look
             style = {"marker": {"color": [colors[k]] * len(values) + [NEUTRAL]}}
         if k == 1:  # not by colour alone
-            style["marker"] = {"color": colors[k], "pattern": {"shape": "/", "size": 5, "solidity": 0.35}}
+            style["marker"] = {"color": colors[k], "pattern": {"shape": "/", "size": 5, "solidity": 0.5}}
         fig.add_trace(_bars(full, rows, texts, names[k], **style))
     _label_axis(fig, rows)
     top = max(float(t.x.max()) for t in fig.data) if rows else 1.0
@@ -141,7 +152,7 @@ def sampling_stages(
 ) -> go.Figure:
     """The same tokens through every stage from logits to draw, one panel a stage.
 
-    A thin grey bar behind each bar repeats the first stage; a removed token stays in its place, hatched, and says so.
+    A grey outline behind each bar repeats the first stage; a removed token stays, hatched and named.
 
     Args:
         labels: (K,) visible token texts, most likely first; not escaped.
@@ -159,21 +170,22 @@ def sampling_stages(
         ]
     columns = max(1, min(columns, len(stages)))
     n_rows = -(-len(stages) // columns)
-    height = n_rows * (len(rows) * _ROW + 64) + 40
+    height = n_rows * (len(rows) * _ROW + 84) + 30
     fig = make_subplots(
         n_rows,
         columns,
         shared_yaxes=True,
         shared_xaxes="all",
         horizontal_spacing=0.04,
-        vertical_spacing=64 / height if n_rows > 1 else 0,
+        vertical_spacing=84 / height if n_rows > 1 else 0,
         subplot_titles=[escape(name) for name, _ in stages],
     )
     for i, (name, _) in enumerate(stages):
         drawn = chosen if i == len(stages) - 1 else None
         _add_stage(fig, rows, values[0], values[i], name, i > 0, drawn, len(labels), divmod(i, columns))
     top = max(float(v.max()) for v in values)
-    fig.update_xaxes(range=[0, top * 1.5], nticks=4, showticklabels=True)
+    room = 1.5 if chosen is None else 1.9
+    fig.update_xaxes(range=[0, top * room], nticks=4, showticklabels=True)
     fig.update_xaxes(title_text="probability", row=n_rows)
     fig.update_annotations(yshift=4)
     kept = [int((v[: len(labels)] > 0).sum()) for v in values]
@@ -199,8 +211,11 @@ def _add_stage(
     removed = (now <= 0) & (before > 0)
     if show_before:
         clear = "rgba(0,0,0,0)"
-        ghost = {"color": [NEUTRAL if r else clear for r in removed], "line": {"color": NEUTRAL, "width": 1},
-                 "pattern": {"shape": ["/" if r else "" for r in removed], "bgcolor": clear, "size": 6}}  # fmt: skip
+        ghost = {
+            "color": [NEUTRAL if gone else clear for gone in removed],
+            "line": {"color": NEUTRAL, "width": 1},
+            "pattern": {"shape": ["/" if gone else "" for gone in removed], "bgcolor": clear, "size": 6},
+        }
         fig.add_trace(_bars(before, labels, [""] * len(before), "before", marker=ghost), **where)
     texts = ["removed" if r else format_prob(v) for r, v in zip(removed, now, strict=True)]
     if chosen is not None:
@@ -227,15 +242,12 @@ def position_heatmap(
         tokens: (T,) visible token texts, row labels from top to bottom; not escaped.
         top_labels: (T, K) visible texts of the best guesses.
         top_probs: (T, K) their probabilities.
-        true_rank: (T,) rank (from 1) of the token that came next, or None; its cell is framed and marked ✓ if shown.
+        true_rank: (T,) rank (from 1) of the token that came next, or None; its cell is framed if shown.
     """
     probs = np.asarray(top_probs, dtype=np.float32)
     n, k = probs.shape if probs.ndim == 2 else (0, 0)
     right = {(t, r - 1) for t, r in enumerate(true_rank or ()) if r is not None and r <= k}
-    cells = [
-        [("✓ " if (t, j) in right else "") + escape(clip(label, 12)) for j, label in enumerate(row)]
-        for t, row in enumerate(top_labels)
-    ]
+    cells = [[escape(clip(label, 9)) for label in row] for row in top_labels]
     hover = [
         [
             f"after position {t}, {escape(tokens[t])}<br>rank {j + 1}: {escape(label)}"
@@ -257,7 +269,7 @@ def position_heatmap(
             zmax=1,
             xgap=2,
             ygap=2,
-            colorbar={"title": {"text": "probability", "side": "right"}, "thickness": 12, "outlinewidth": 0},
+            colorbar=color_bar("probability"),
         )
     )
     fig.add_trace(cell_texts(cells, probs))
@@ -265,10 +277,10 @@ def position_heatmap(
         fig.add_shape(
             type="rect", x0=j - 0.5, x1=j + 0.5, y0=t - 0.5, y1=t + 0.5, line={"color": TRUE, "width": 3}
         )
-    _label_axis(fig, [f"{t} {token}" for t, token in enumerate(tokens)])
+    _label_axis(fig, [f"{t} {clip(token, 9)}" for t, token in enumerate(tokens)])
     fig.update_yaxes(title_text="after this token (position)")
     fig.update_xaxes(
-        title_text="guess by rank (1 = most likely)",
+        title_text="rank of the guess" + (" (framed: came next)" if right else ""),
         tickvals=list(range(k)),
         ticktext=[str(j + 1) for j in range(k)],
         side="top",
@@ -281,5 +293,5 @@ def position_heatmap(
         else ""
     )
     return finish(
-        fig, height=max(n, 4) * 30 + 70, alt=f"The {k} best guesses after each of {n} tokens.{first}"
+        fig, height=max(n, 4) * 30 + 120, alt=f"The {k} best guesses after each of {n} tokens.{first}"
     )

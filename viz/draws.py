@@ -19,7 +19,7 @@ def draw_line(
     chosen: int,
     colors: Sequence[str | None] = (),
 ) -> go.Figure:
-    """All tokens side by side on a line from 0 to 1, each as long as its probability, and the number that was thrown.
+    """All tokens on a line from 0 to 1, each as long as its probability, and the number that was thrown.
 
     Args:
         labels: (K,) what stands on each stretch, a token or "37 rare ones"; not escaped.

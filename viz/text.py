@@ -1,7 +1,7 @@
 """Token text and numbers as they are written on the screen.
 
-Tokens are arbitrary bytes: blanks, half letters, markup, control codes. Everything here turns them into text that can
-be seen and told apart, and that no renderer takes for markup.
+Tokens are arbitrary bytes: blanks, half letters, markup, control codes. Everything here turns them into text
+that can be seen and told apart, and that no renderer takes for markup.
 """
 
 import math
@@ -42,7 +42,7 @@ def visible_parts(data: bytes | str) -> list[tuple[str, bool]]:
         data: a token's bytes, best, or a text.
 
     Returns:
-        Pieces in order. `True` marks a stand-in: a space, a control code, a byte that is not UTF-8, a direction mark.
+        Pieces in order. `True` marks a stand-in: for a space, a control code, an odd byte, a direction mark.
 
     Example:
         >>> visible_parts(b" cat")

@@ -1,7 +1,7 @@
 """The one visual language: what each colour means, and how every figure is laid out.
 
-All colours were chosen to stand out by at least 3:1 on the light and on the dark background, and to stay apart for
-the common kinds of colour blindness; tests hold that. Text takes no meaning from colour: it is always in the theme's own.
+All colours were chosen to stand out by at least 3:1 on the light and on the dark background, and to stay
+apart for the common kinds of colour blindness; tests hold that. Text is always in the theme's own colour.
 """
 
 import math
@@ -18,19 +18,22 @@ MASKED = "#B33C9C"
 TRAIN = "#8B9299"  # loss on the training text
 VALID = MODEL  # loss on unseen text: the model's own line
 NEUTRAL = "#8B9299"  # before, removed, the rest
-INK = "#000037"  # Streamlit puts the theme's text colour in its place (GRAY_90 of its Plotly theme); else near black
+INK = "#000037"  # near black; Streamlit's Plotly theme puts the page's text colour in its place (its GRAY_90)
 GRID = "rgba(128, 136, 145, 0.25)"
 HATCH = "rgba(128, 136, 145, 0.55)"  # cells and bars that are not there
 
-# Cividis (Nuñez, Anderton, Renslow 2018): even steps of lightness, the same with and without colour blindness.
+# Cividis (Nuñez, Anderton, Renslow 2018): even steps of lightness, alike with and without colour blindness.
 PROBABILITY_COLORS = (
-    "#00224E", "#123570", "#3B496C", "#575D6D", "#707173", "#8A8678", "#A59C74", "#C3B369", "#E1CC55", "#FEE838",
+    "#00224E", "#123570", "#3B496C", "#575D6D", "#707173",
+    "#8A8678", "#A59C74", "#C3B369", "#E1CC55", "#FEE838",
 )  # fmt: skip
 SURPRISAL_COLORS = (
-    "#46327E", "#5D3591", "#76399A", "#90409A", "#AA4993", "#C15487", "#D56375", "#E57761", "#F08E4E", "#F6A944",
+    "#46327E", "#5D3591", "#76399A", "#90409A", "#AA4993",
+    "#C15487", "#D56375", "#E57761", "#F08E4E", "#F6A944",
 )  # fmt: skip
 DIVERGING_COLORS = (
-    "#1F4FB8", "#376EE0", "#6E96EA", "#A6BFF2", "#D9E1F2", "#F5E1CF", "#F0BE92", "#E59555", "#D9690F", "#A34B05",
+    "#1F4FB8", "#376EE0", "#6E96EA", "#A6BFF2", "#D9E1F2",
+    "#F5E1CF", "#F0BE92", "#E59555", "#D9690F", "#A34B05",
 )  # fmt: skip
 
 
@@ -116,12 +119,27 @@ def cell_texts(texts: Sequence[Sequence[str]], values: np.ndarray) -> go.Scatter
         y=[r for r, _ in spots],
         text=[texts[r][c] for r, c in spots],
         mode="text",
-        textfont={"size": FONT_SIZE, "family": MONO,
+        textfont={"size": 12, "family": MONO,
                   "color": [ink_on(probability_color(float(values[r, c]))) for r, c in spots]},
         hoverinfo="skip",
         showlegend=False,
         name="cells",
     )  # fmt: skip
+
+
+def color_bar(title: str) -> dict[str, Any]:
+    """The key of a 0..1 scale, below the picture: a narrow screen keeps its width for the cells."""
+    return {
+        "title": {"text": title, "side": "top"},
+        "orientation": "h",
+        "x": 0.5,
+        "y": 0,
+        "yanchor": "top",
+        "len": 0.7,
+        "thickness": 10,
+        "outlinewidth": 0,
+        "tickvals": [0, 0.25, 0.5, 0.75, 1],
+    }
 
 
 def probability_color(p: float) -> str:
@@ -167,6 +185,7 @@ def finish(fig: go.Figure, *, height: int, alt: str, **layout: Any) -> go.Figure
             "title_standoff": 8}  # fmt: skip
     fig.update_xaxes(**axes)
     fig.update_yaxes(**axes)
+    fig.update_yaxes(title_standoff=14)
     fig.update_layout(**layout)
     fig.update_annotations(font=font)
     fig.update_traces(colorbar={"tickfont": font, "title_font": font}, selector={"type": "heatmap"})

@@ -9,15 +9,16 @@ _FOLDER = Path(__file__).parent
 
 
 def asset(name: str) -> str:
-    """The text of a file beside this module; of several lines, because Streamlit takes a single line for a path."""
+    """The text of a file beside this module; Streamlit would take a single line for a path."""
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
 def _store(key: str) -> dict[str, Any]:
     """What is remembered for a component: its value, what its page part was told, what it last said."""
-    return st.session_state.setdefault(
+    store: dict[str, Any] = st.session_state.setdefault(
         f"_{key}_selection", {"value": None, "told": None, "rev": 0, "heard": None}
     )
+    return store
 
 
 def _hear(key: str) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def _tell(store: dict[str, Any], value: Any) -> None:
 
 
 def select(key: str, value: Any) -> None:
-    """Sets a component's selection from Python; call it in a button's callback, before the component is drawn.
+    """Sets a component's selection; call it in a button's callback, before the component is drawn.
 
     Args:
         key: the component's key.
@@ -62,8 +63,8 @@ def current(key: str, default: Any) -> Any:
 def told(key: str, value: Any, valid: bool) -> dict[str, Any]:
     """The part of a component's data that sets its selection.
 
-    The browser obeys it only when `rev` has changed: its own clicks are never undone by a slower echo, and a click
-    doesn't send the rest of the data again.
+    The browser obeys it only when `rev` has changed: its own clicks are never undone by a slower echo, and a
+    click doesn't send the rest of the data again.
 
     Args:
         key: the component's key.

@@ -1,5 +1,7 @@
 """A figure on the screen, in one line."""
 
+from typing import Literal
+
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -8,5 +10,5 @@ import viz
 
 def show(fig: go.Figure, *, key: str) -> None:
     """Draws a figure of viz with its alt text; figures with a width of their own keep it."""
-    width = "content" if fig.layout.width else "stretch"
+    width: Literal["content", "stretch"] = "content" if fig.layout.width else "stretch"
     st.plotly_chart(fig, key=key, alt=viz.alt_text(fig), config=viz.CONFIG, width=width)

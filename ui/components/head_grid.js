@@ -79,7 +79,7 @@ function paint(grid) {
   const started = performance.now()
   const ratio = window.devicePixelRatio || 1
   const room = Math.floor((width - LEFT) / grid.heads) - GAP
-  grid.cell = Math.max(12, Math.min(room, grid.layers > 6 ? 76 : 130))
+  grid.cell = Math.floor(Math.max(12, Math.min(room, 130, Math.max(34, 560 / grid.layers - GAP))))
   const w = LEFT + grid.heads * (grid.cell + GAP)
   const h = TOP + grid.layers * (grid.cell + GAP)
   const style = getComputedStyle(grid.root)

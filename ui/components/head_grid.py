@@ -20,7 +20,7 @@ def to_bytes(attentions: ArrayLike) -> np.ndarray:
     array = np.asarray(attentions)
     if array.dtype == np.uint8:
         return array
-    return np.rint(np.clip(array.astype(np.float32), 0, 1) * 255).astype(np.uint8)
+    return np.floor(np.clip(array.astype(np.float32), 0, 1) * 255).astype(np.uint8)
 
 
 def head_grid(
@@ -31,7 +31,7 @@ def head_grid(
     key: str,
     selected: tuple[int, int] = (0, 0),
 ) -> tuple[int, int]:
-    """Draws every head small, row 0 (the first query) on top; returns the chosen (layer, head), counted from 0.
+    """Draws every head small, row 0 (the first query) on top; returns the chosen (layer, head), from 0.
 
     Args:
         attentions: (L, H, T, T) weights, 0 to 1, or uint8 0 to 255; rows are queries, columns keys.

@@ -135,7 +135,8 @@ function zoom(curve, factor, around) {
 function pressed(curve, event) {
   if (event.ctrlKey || event.metaKey || event.altKey || !curve.steps.length) return
   const steps = curve.steps
-  const here = curve.cursor === null ? steps.length : steps.indexOf(nearest(curve, curve.cursor))
+  const end = steps.indexOf(nearest(curve, curve.view ? curve.view[1] : steps[steps.length - 1])) + 1
+  const here = curve.cursor === null ? end : steps.indexOf(nearest(curve, curve.cursor))
   const middle = () => curve.cursor ?? (curve.view ?? extent(curve)).reduce((a, b) => a + b) / 2
   const pan = share => {
     if (!curve.view) return
@@ -180,7 +181,16 @@ function valueRange(curve, from, to) {
   const take = y => { if (y < low) low = y; if (y > high) high = y }
   for (const line of curve.data.series) {
     if (curve.off.has(line.name)) continue
-    line.y.forEach((y, i) => { if (y !== null && line.x[i] >= from && line.x[i] <= to) take(y) })
+    line.y.forEach((y, i) => {
+      if (y === null) return
+      if (line.x[i] >= from && line.x[i] <= to) take(y)
+      const next = line.y[i + 1] ?? null
+      if (next === null) return
+      for (const edge of [from, to]) { // where the line enters and leaves the view
+        const share = (edge - line.x[i]) / (line.x[i + 1] - line.x[i])
+        if (share > 0 && share < 1) take(y + (next - y) * share)
+      }
+    })
   }
   if (!curve.view) for (const reference of curve.data.references) take(reference.value)
   if (low > high) return curve.data.logY ? [0.1, 10] : [0, 1]
@@ -272,7 +282,8 @@ function draw(curve) {
   drawAxes(curve, pen)
   pen.save()
   pen.beginPath()
-  pen.rect(curve.scale.left - 4, 0, curve.scale.right - curve.scale.left + 8, curve.scale.bottom + 1)
+  const over = curve.view ? 0 : 4 // a dot on the edge stays whole
+  pen.rect(curve.scale.left - over, 0, curve.scale.right - curve.scale.left + 2 * over, curve.scale.bottom + 1)
   pen.clip()
   for (const line of data.series) if (!curve.off.has(line.name)) drawLine(curve, pen, line)
   pen.restore()

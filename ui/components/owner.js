@@ -1,7 +1,7 @@
 // Keeps one random word in this browser, so that a person is still the owner of their runs after a reload.
 const NAME = "loupe-owner"
 
-export default function ({ data, setStateValue }) {
+export default function ({ data, parentElement, setStateValue }) {
   let kept = null
   try {
     kept = window.localStorage.getItem(NAME)
@@ -12,5 +12,6 @@ export default function ({ data, setStateValue }) {
   } catch {
     return // storage is switched off: the proposal holds until the page is reloaded
   }
+  parentElement.querySelector("span").dataset.agreed = String(kept === data.current)
   if (kept !== data.current) setStateValue("token", kept)
 }

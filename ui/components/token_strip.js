@@ -71,7 +71,10 @@ function makeChip(strip, chip) {
   button.dataset.index = String(chip.i)
   button.dataset.id = String(chip.id)
   button.style.backgroundColor = chip.color
-  if (chip.color[0] === "#" && !chip.greyed) button.style.color = inkOn(chip.color)
+  if (chip.color[0] === "#" && !chip.greyed) {
+    button.classList.add("solid")
+    button.style.color = inkOn(chip.color)
+  }
   const text = document.createElement("bdi")
   text.className = "text"
   for (const [piece, isMark] of chip.parts) {

@@ -49,8 +49,8 @@ def token_strip(
         hidden: indices drawn as masked, with a pattern.
         greyed: indices outside the context: drawn pale.
         label: the strip's name for screen readers.
-        on_press: called with the index at every press, also of the chip that is chosen already; the choice is then
-            the caller's (`select`) and no longer the click's.
+        on_press: called with the index at every press, also of the chip that is chosen already; the choice is
+            then the caller's (`select`) and no longer the click's.
     """
     now = current(key, None)
     n = sum(len(segment) for segment in segments)
@@ -67,7 +67,8 @@ def token_strip(
             on_press(index)
 
     _COMPONENT(key=key, data=data, on_selected_change=lambda: None, on_pressed_change=pressed)
-    return current(key, selected)
+    chosen: int | None = current(key, selected)
+    return chosen
 
 
 def _groups(

@@ -1,0 +1,123 @@
+"""Files and folders that are written at once or not at all, and names that stay where they belong.
+
+Everything is written under a temporary name and then renamed, so that whoever looks at any moment, also after
+a crash, finds the whole old one or the whole new one.
+"""
+
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+
+
+def checked_name(name: str) -> str:
+    """Give back a name that can't lead out of its folder.
+
+    Raises:
+        ValueError: unless it is letters, digits, - and _ only, at most 80 of them, and starts with a letter
+            or digit.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"{name!r} can't be a name here: use letters, digits, - and _ only, at most 80 of them."
+        )
+    return name
+
+
+def write_file(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write a file under a temporary name, then rename it: readers see the old or the new content."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder with these files at once or not at all; one that is there is replaced."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    recover(folder)
+    clean(folder.parent)
+    temporary = folder.with_name(f".{folder.name}.new-{os.getpid()}-{time.monotonic_ns()}")
+    temporary.mkdir()
+    try:
+        for name, data in files.items():
+            with open(temporary / name, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        if (
+            folder.exists()
+        ):  # a folder can't be renamed onto another: step aside first, `recover` knows the name
+            old = folder.with_name(f".{folder.name}.old")
+            shutil.rmtree(old, ignore_errors=True)
+            os.replace(folder, old)
+            os.replace(temporary, folder)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            os.replace(temporary, folder)
+        _sync_folder(folder.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "posix":  # elsewhere a folder can't be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def recover(folder: Path) -> None:
+    """Put the old folder back if a writer died between stepping it aside and putting the new one there."""
+    old = folder.with_name(f".{folder.name}.old")
+    if old.exists() and not folder.exists():
+        os.replace(old, folder)
+
+
+def clean(parent: Path) -> None:
+    """Remove what writers left behind that died while writing."""
+    for leftover in parent.glob(".*.new-*"):
+        writer = re.search(r"\.new-(\d+)-", leftover.name)
+        if writer and not _alive(int(writer[1])):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    if os.name != "posix":  # there, signal 0 would end the process; keep the leftover
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON file of a run; {} if it is not there or not readable."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def write_json(path: Path, content: dict[str, Any], *, durable: bool = True) -> None:
+    """Replace a JSON file in one piece."""
+    write_file(path, json.dumps(content, indent=1).encode(), durable=durable)

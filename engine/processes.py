@@ -1,0 +1,102 @@
+"""Worker processes: started warm, handed a run, told apart from later ones with the same number."""
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+REPO = Path(__file__).resolve().parent.parent
+STALE_SECONDS = 60.0  # only where the system can't tell whether a process lives
+
+
+def process_mark(pid: int) -> str | None:
+    """Something that tells a process from a later one with the same number: when it started.
+
+    Returns:
+        "" if no such process lives (a zombie doesn't), None if this system can't tell.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if fields[0] in "ZX" else fields[19]
+    except FileNotFoundError:
+        if Path("/proc/self/stat").exists():
+            return ""
+    except ProcessLookupError:
+        return ""
+    if os.name != "posix":
+        return None
+    shown = subprocess.run(
+        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return shown.stdout.strip()
+
+
+def worker_lives(status: dict[str, Any]) -> bool:
+    """Whether the process that a status names is still that process."""
+    if not status.get("pid"):
+        return False
+    mark = process_mark(status["pid"])
+    if mark is None:
+        return time.time() - float(status.get("updated", 0.0)) < STALE_SECONDS
+    return mark != "" and mark == str(status.get("mark"))
+
+
+class Workers:
+    """The processes that this process started: at most one idle and warm, and those that have a run."""
+
+    def __init__(self, log: Path) -> None:
+        """None yet. What a worker says before it has a run, such as a failed import, goes to `log`."""
+        self._log = log
+        self.idle: subprocess.Popen[bytes] | None = None
+        self._busy: list[subprocess.Popen[bytes]] = []
+
+    def warm(self) -> None:
+        """Start an idle worker, unless there is one: its imports are done when a run comes."""
+        if self.idle is None or self.idle.poll() is not None:
+            self.idle = self._spawn()
+
+    def take(self) -> subprocess.Popen[bytes]:
+        """A worker that waits for its run."""
+        worker, self.idle = self.idle, None
+        if worker is None or worker.poll() is not None:
+            worker = self._spawn()
+        return worker
+
+    def send(self, worker: subprocess.Popen[bytes], folder: Path) -> None:
+        """Hand a run to a worker that was taken."""
+        self._busy.append(worker)
+        assert worker.stdin is not None
+        with suppress(BrokenPipeError), worker.stdin:  # it died a moment ago: noticed like any dead worker
+            worker.stdin.write(f"{folder}\n".encode())
+
+    def reap(self) -> None:
+        """Let go of those that ended, so that none stays as a zombie."""
+        self._busy = [w for w in self._busy if w.poll() is None]
+
+    def close(self) -> None:
+        """End the idle one. Those with a run go on, and are no longer ours to wait for."""
+        if self.idle is not None and self.idle.stdin is not None:
+            self.idle.stdin.close()  # end of input: it leaves
+            self.idle.terminate()  # it may still be busy with its imports
+            self.idle.wait()
+            self.idle = None
+        self.reap()
+        for worker in self._busy:
+            worker.returncode = 0  # or Popen would complain about leaving it
+        self._busy = []
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+        with open(self._log, "ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "engine.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                cwd=REPO,
+                env={**os.environ, **one_thread},
+                start_new_session=True,  # Ctrl-C in the server's terminal doesn't reach it
+            )

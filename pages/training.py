@@ -1,0 +1,101 @@
+"""Training: start a run, watch its loss fall, stop it, go on, and take its model to every page."""
+
+from typing import Any
+
+import streamlit as st
+
+from ui import nav, resources, run_list, run_view, session, training_form
+from ui.lesson import Step, try_this
+
+nav.require_app()
+
+VERSE = (
+    "The clock on the wall says five to nine, the kettle sings, the day is fine. "
+    "The cat on the mat says ten past ten, and then the clock says nine again. "
+    "The dog at the door says half past two, the shoes are old, the gate is blue. "
+    "The clock on the wall says five to nine, and every word of this is mine.\n"
+)
+
+
+def start() -> None:
+    """Start the run that the settings describe. For `on_click`; pressed twice it is one run."""
+    try:
+        run_view.show(resources.run_store().start(training_form.spec(), session.owner()))
+    except ValueError as error:
+        run_view.problem(str(error))
+
+
+def start_with(**settings: Any) -> None:
+    """Change settings, then start. For `on_click`."""
+    training_form.fill(**settings)
+    start()
+
+
+def learn_by_heart() -> None:
+    """200 steps on a text of one's own: the pasted one, or else a short verse."""
+    paste = training_form.value("paste")
+    start_with(text="pasted", paste=paste if paste.strip() else VERSE * 2, tokenizer="characters", steps=200)
+
+
+def learn_hidden() -> None:
+    """The same text and size, the other objective."""
+    start_with(objective="mlm")
+
+
+def learn_slowly() -> None:
+    """The same run with a hundredth of the learning rate."""
+    start_with(learning_rate=training_form.value("learning_rate") / 100)
+
+
+st.title("Training")
+st.write("Watch a model learn: its loss falls from pure guessing towards the best that the text allows.")
+training_form.prepare()
+resources.run_store().warm()  # the next run begins at once
+info = run_view.shown()
+does, what = st.columns([5, 4], vertical_alignment="center")
+with does.container(horizontal=True, vertical_alignment="center"):
+    idle = info is None or not info.active
+    st.button(
+        "Start training" if idle else "Start another",
+        key="training_start",
+        icon=":material/play_arrow:",
+        type="primary" if idle else "secondary",
+        on_click=start,
+    )
+    if info is not None:
+        run_view.buttons(info)
+if info is not None:
+    with what:
+        run_view.headline(info)
+run_view.show_problem()
+
+above = st.container()
+picture, settings = st.columns([2, 1], gap="medium")
+below = st.container()
+with picture:
+    if info is None:
+        run_view.before_the_first_run(training_form.value("objective"))
+    else:
+        run_view.watch(info, above, below)
+with settings:
+    st.markdown("**The next run**")
+    training_form.draw()
+
+run_list.draw(info.id if info else None)
+try_this(
+    Step(
+        "A text of your own, 200 steps. The training loss falls far below the validation loss: it learns by heart.",
+        "Train on my text",
+        learn_by_heart,
+    ),
+    Step(
+        "The other objective: guess hidden tokens from both sides. Its loss is another quantity, so it has another curve.",
+        "Train a masked model",
+        learn_hidden,
+    ),
+    Step(
+        "A hundredth of the learning rate. Then choose the run before under the curve to compare the two.",
+        "Train a hundred times slower",
+        learn_slowly,
+    ),
+)

@@ -1,0 +1,165 @@
+"""A real server and a real browser. The browser reaches nothing but this machine, and every error it sees counts."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+FLAGS += ["--disable-component-update", "--disable-sync"]
+READY = "[data-testid=stApp][data-test-script-state=notRunning][data-test-connection-state=CONNECTED]"
+BAD_IN_LOG = re.compile(r"Traceback|ScriptRunContext|Error|WARNING|Warning|deprecated", re.IGNORECASE)
+PROBES = re.compile(r"/\w+/_stcore/(health|host-config)$")  # on a deep link Streamlit first asks below it: 404
+PATIENCE = 30_000  # ms; the outcome usually comes at once, but a test machine may be busy
+Browse = Callable[..., Page]
+
+
+@dataclass
+class Server:
+    url: str
+    home: Path
+    log: Path
+    process: subprocess.Popen[bytes]
+    started: float  # time.monotonic() when its process was started
+
+
+@contextmanager
+def running_server(folder: Path, **environment: str) -> Iterator[Server]:
+    """`streamlit run app.py` with a data folder of its own; at the end its log must be clean."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = folder / "server.log"
+    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
+    command += ["--server.port", str(port), "--server.headless", "true"]
+    environment = {**os.environ, "LOUPE_HOME": str(folder / "loupe"), **environment}
+    started = time.monotonic()
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        url = f"http://localhost:{port}"
+        wait_for_health(url, process, log)
+        yield Server(url, folder / "loupe", log, process, started)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(15) == 0, "Ctrl+C must end the server"
+    finally:
+        process.kill()
+        process.wait()
+    bad = [line for line in log.read_text("utf-8", "replace").splitlines() if BAD_IN_LOG.search(line)]
+    assert not bad, "\n".join(bad)
+
+
+def wait_for_health(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(600):
+        assert process.poll() is None, log.read_text("utf-8", "replace")
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError(f"no answer from {url} within 30 s")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running_server(tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("no chromium on this machine: install it to run the browser tests")
+    with sync_playwright() as playwright:
+        expect.set_options(timeout=PATIENCE)
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def browse(chromium: Browser) -> Iterator[Browse]:
+    """browse(scheme="dark", width=390) -> Page: a person with a browser of their own, and no network.
+
+    browse(same_as=page) is another tab of the same person.
+    """
+    contexts: list[Any] = []
+    problems: list[str] = []
+
+    def local_only(route: Route) -> None:
+        if re.match(r"(https?|wss?)://(localhost|127\.0\.0\.1)[:/]|(data|blob):", route.request.url):
+            route.continue_()
+        else:
+            problems.append(f"asked the network for {route.request.url}")
+            route.abort()
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error" and not PROBES.search(message.location.get("url", "")):
+            problems.append(f"console: {message.text} {message.location.get('url', '')}")
+
+    def listen(page: Page) -> Page:
+        page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
+        page.on("console", hear)
+        page.set_default_timeout(PATIENCE)
+        return page
+
+    def opener(
+        *, scheme: str = "light", width: int = 1280, height: int = 800, same_as: Page | None = None
+    ) -> Page:
+        if same_as is not None:
+            return listen(same_as.context.new_page())
+        context = chromium.new_context(
+            color_scheme="dark" if scheme == "dark" else "light", viewport={"width": width, "height": height}
+        )
+        contexts.append(context)
+        context.route("**/*", local_only)
+        return listen(context.new_page())
+
+    yield opener
+    for context in contexts:
+        context.close()
+    assert not problems, "\n".join(problems)
+
+
+def settle(page: Page) -> None:
+    """Wait until the script has run and its elements are drawn. Assert the outcome first, then call this."""
+    expect(page.locator(READY)).to_be_visible(timeout=PATIENCE)
+    expect(page.locator("[data-stale=true]")).to_have_count(0, timeout=PATIENCE)
+
+
+def open_at(page: Page, url: str) -> None:
+    """Open an address and wait for the page's title."""
+    page.goto(url)
+    expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=PATIENCE)
+    settle(page)
+
+
+def no_exception(page: Page) -> None:
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def axe(page: Page) -> list[str]:
+    """Serious and critical violations that axe-core finds, with where they are."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{v['id']} ({v['impact']}): {node['target']} {node['html'][:120]}"
+        for v in found
+        if v["impact"] in ("serious", "critical")
+        for node in v["nodes"]
+    ]

@@ -1,0 +1,140 @@
+"""Attention maps: direction, orientation, repeated tokens (cases A01, A04, A08)."""
+
+import json
+
+import numpy as np
+import pytest
+
+import viz
+
+TOKENS = ["the", "·cat", "·sat", "·on", "the", "·mat", "the"]
+
+
+def causal(n, seed=0):
+    scores = np.random.default_rng(seed).normal(size=(n, n))
+    weights = np.exp(np.where(np.tril(np.ones((n, n))) > 0, scores, -np.inf))
+    return (weights / weights.sum(1, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture
+def fig():
+    return viz.attention_map(TOKENS, causal(7), objective="clm")
+
+
+def test_repeated_tokens_keep_their_own_rows_and_columns(fig):
+    assert fig.data[0].z.shape == (7, 7)
+    for axis in (fig.layout.xaxis, fig.layout.yaxis):
+        assert list(axis.tickvals) == list(range(7))
+        assert list(axis.ticktext) == TOKENS
+    assert list(fig.data[0].x) == list(fig.data[0].y) == list(range(7))
+
+
+def test_rows_are_queries_from_top_to_bottom(fig):
+    assert fig.layout.yaxis.autorange == "reversed"
+    assert fig.layout.yaxis.title.text == "query (from)"
+    assert fig.layout.xaxis.title.text == "key (looks at)"
+    assert fig.data[0].z[0, 0] == pytest.approx(1)  # the first token sees only itself
+    assert np.nansum(fig.data[0].z, axis=1) == pytest.approx(np.ones(7), abs=1e-5)
+
+
+def test_cells_are_square_on_a_fixed_scale(fig):
+    assert fig.layout.yaxis.scaleanchor == "x"
+    assert (fig.data[0].zmin, fig.data[0].zmax) == (0, 1)
+    assert fig.data[0].z.dtype == np.float32
+
+
+def test_what_a_causal_model_cannot_see_is_not_zero(fig):
+    upper = np.triu_indices(7, 1)
+    assert np.isnan(fig.data[0].z[upper]).all()
+    hatched = next(t for t in fig.data if t.name == "hidden")
+    assert hatched.fillpattern.shape == "/"
+    assert "hidden" in fig.data[0].customdata[0, 6]
+
+
+def test_hatching_covers_exactly_the_cells_above_the_diagonal(fig):
+    hatched = next(t for t in fig.data if t.name == "hidden")
+    x, y = np.array(hatched.x), np.array(hatched.y)
+    area = abs(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y)) / 2  # shoelace
+    assert area == pytest.approx(21)
+
+
+def test_a_zero_that_is_allowed_stays_a_number():
+    weights = np.array([[1, 0], [1, 0]], dtype=np.float32)
+    shown = viz.attention_map(["a", "b"], weights, objective="clm").data[0].z
+    assert shown[1, 1] == 0
+    assert np.isnan(shown[0, 1])
+
+
+def test_masked_objective_shows_every_cell():
+    fig = viz.attention_map(TOKENS, np.full((7, 7), 1 / 7), objective="mlm")
+    assert np.isfinite(fig.data[0].z).all()
+    assert all(t.name != "hidden" for t in fig.data)
+
+
+def test_hover_names_both_positions_both_tokens_and_the_exact_weight():
+    weights = causal(7)
+    text = viz.attention_map(TOKENS, weights, objective="clm").data[0].customdata[6, 4]
+    assert text == f"query 6: the<br>key 4: the<br>weight {float(weights[6, 4]):.6g}"
+
+
+def test_numbers_are_printed_in_small_maps_only():
+    words = viz.attention_map(["a", "b"], [[1, 0], [0.25, 0.75]], objective="clm").data[1]
+    assert list(zip(words.x, words.y, words.text, strict=True)) == [
+        (0, 0, "1.00"),
+        (0, 1, "0.25"),
+        (1, 1, "0.75"),
+    ]
+    large = viz.attention_map([str(i) for i in range(13)], causal(13), objective="clm")
+    assert all(t.mode != "text" for t in large.data[1:])
+
+
+def test_tokens_are_literal():
+    fig = viz.attention_map(["$x$", "<b>b</b>"], causal(2), objective="clm")
+    assert list(fig.layout.xaxis.ticktext) == ["&#36;x&#36;", "&lt;b&gt;b&lt;/b&gt;"]
+    assert "<b>" not in fig.data[0].customdata[1, 1]
+
+
+@pytest.mark.parametrize(("n", "ticks"), [(7, 7), (40, 40), (41, 14), (128, 19), (512, 20)])
+def test_long_texts_thin_their_labels(n, ticks):
+    fig = viz.attention_map(["tok"] * n, causal(n), objective="clm")
+    assert len(fig.layout.xaxis.tickvals) == len(fig.layout.yaxis.ticktext) == ticks
+    assert fig.layout.xaxis.tickvals[0] == 0
+    assert fig.data[0].z.shape == (n, n)
+
+
+def test_512_tokens_stay_small():
+    fig = viz.attention_map(["tok"] * 512, causal(512), objective="clm")
+    assert len(fig.to_json()) < 3_000_000
+
+
+def test_query_is_framed_and_told():
+    weights = causal(7)
+    fig = viz.attention_map(TOKENS, weights, objective="clm", query=3)
+    shape = fig.layout.shapes[0]
+    assert (shape.y0, shape.y1, shape.x0, shape.x1) == (2.5, 3.5, -0.5, 6.5)
+    assert f"position {int(weights[3].argmax())}" in viz.alt_text(fig)
+
+
+def test_wrong_shape_is_refused():
+    with pytest.raises(ValueError, match="must be 2 × 2 for 2 tokens"):
+        viz.attention_map(["a", "b"], np.ones((3, 3)), objective="clm")
+
+
+def test_one_token():
+    fig = viz.attention_map(["a"], [[1.0]], objective="clm")
+    assert fig.data[0].z.shape == (1, 1)
+    json.loads(fig.to_json())
+
+
+def test_mask_matrix():
+    causal_fig = viz.mask_matrix(TOKENS, "clm")
+    assert np.isfinite(causal_fig.data[0].z).sum() == 28
+    assert causal_fig.data[0].colorscale[0][1] == viz.CAUSAL
+    assert causal_fig.layout.yaxis.autorange == "reversed"
+    masked = viz.mask_matrix(TOKENS, "mlm", hidden=[2])
+    assert np.isfinite(masked.data[0].z).all()
+    assert masked.data[0].colorscale[0][1] == viz.MASKED
+    assert {row[2] for row in masked.data[0].text} == {"?"}
+    assert masked.layout.shapes[0].x0 == 1.5
+    assert "a mask in place of 2" in masked.data[0].customdata[0, 2]
+    assert "can't see" in causal_fig.data[0].customdata[0, 2]

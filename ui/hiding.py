@@ -1,0 +1,158 @@
+"""Which tokens of the text a person has hidden, and what is computed about the gaps; kept for the session."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+from numpy.typing import NDArray
+
+from engine import gaps
+from engine.sampling import next_logits
+from engine.tokenizers import Token, whole_graphemes
+from ui import resources, session
+from ui.components import select
+from ui.lesson import LONGEST_TRUTH
+from ui.resources import ModelRef
+
+STRIP, SEED = "masking_strip", "masking_seed"
+_HIDDEN = "_masking_hidden"
+
+
+@dataclass(frozen=True, eq=False)
+class GapText:
+    """The text of all pages, read by a masked model, in which ``[MASK]`` is a gap.
+
+    Attributes:
+        tokens: all tokens of the text.
+        unused: how many at the start the model can't see; positions count from the first one that it sees.
+        segments: the tokens that it sees, in whole graphemes.
+        typed: positions at which ``[MASK]`` was typed: nobody knows what is true there.
+    """
+
+    tokens: list[Token]
+    unused: int
+    segments: list[list[Token]]
+    typed: tuple[int, ...]
+
+    @property
+    def seen(self) -> list[Token]:
+        """The tokens that the model sees."""
+        return self.tokens[self.unused :]
+
+    @property
+    def ids(self) -> list[int]:
+        """Their ids."""
+        return [token.id for token in self.seen]
+
+    def before(self, place: int) -> list[int]:
+        """Ids of everything left of a position, also of what the masked model can't see."""
+        return [token.id for token in self.tokens[: self.unused + place]]
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def read(ref: ModelRef, text: str) -> GapText:
+    """Cut the text into tokens; needs no weights."""
+    tokenizer = resources.tokenizer(ref)
+    tokens = gaps.gap_tokens(tokenizer, text)
+    unused = max(0, len(tokens) - ref.context_length)
+    seen = tokens[unused:]
+    typed = tuple(i for i, token in enumerate(seen) if token.id == tokenizer.mask_id)
+    return GapText(tokens, unused, whole_graphemes(seen, text), typed)
+
+
+def _first_gap(text: GapText) -> set[int]:
+    """What is hidden before anybody has chosen: the last longer word that has something on both sides."""
+    n = len(text.seen)
+    words = [
+        i for i, token in enumerate(text.seen[:-1]) if token.text.strip().isalpha() and len(token.data) > 3
+    ]
+    return {words[-1]} if words else {max(0, n - 2)} if n else set()
+
+
+def hidden(ref: ModelRef, text: GapText, about: str) -> list[int]:
+    """Positions that are hidden now, typed ones among them; a new text begins with one gap."""
+    kept = st.session_state.get(_HIDDEN)
+    if kept is None or kept["about"] != (ref.id, about):
+        words = kept.get("words", ()) if kept else ()
+        wanted = gaps.positions_of(text.seen, about, words)
+        chosen = set(wanted) or (set() if text.typed else _first_gap(text))
+        kept = st.session_state[_HIDDEN] = {"about": (ref.id, about), "chosen": chosen}
+        found = sorted(chosen | set(text.typed))
+        select(STRIP, found[0] if found else 0)
+    return sorted({i for i in kept["chosen"] if i < len(text.seen)} | set(text.typed))
+
+
+def press(place: int) -> None:
+    """Hide a token, or show it again, and look there. For the strip's `on_press`."""
+    st.session_state[_HIDDEN]["chosen"] ^= {place}
+    st.session_state["masking_place"] = place
+    select(STRIP, place)
+
+
+def hide(positions: Sequence[int]) -> None:
+    """Hide exactly these. For `on_click`."""
+    st.session_state[_HIDDEN]["chosen"] = set(positions)
+
+
+def by_chance(ids: Sequence[int], mask_id: int) -> None:
+    """Hide some by chance, from the seed on the page. For `on_click`."""
+    state = st.session_state
+    draw = gaps.draw_masks(ids, mask_prob=0.15, mask_id=mask_id, seed=int(state.get(SEED, 1)), only_mask=True)
+    hide(draw.scored)
+
+
+def other_chance(ids: Sequence[int], mask_id: int) -> None:
+    """Hide by chance with a new seed. For `on_click`."""
+    st.session_state[SEED] = secrets.randbelow(1_000_000)
+    by_chance(ids, mask_id)
+
+
+def story(text: str, words: Sequence[str]) -> None:
+    """Take another text and hide some of its words wherever they stand. For `on_click`."""
+    session.set_text(text)
+    st.session_state[_HIDDEN] = {"about": None, "chosen": set(), "words": tuple(words)}
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def from_both_sides(ref: ModelRef, ids: tuple[int, ...], where: tuple[int, ...]) -> NDArray[Any]:
+    """Logits (T,V) of the masked model; read-only."""
+    rows = gaps.fill_gaps(resources.load(ref).model, ids, where, resources.tokenizer(ref).mask_id)
+    rows.setflags(write=False)
+    return rows
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def from_the_left(ref: ModelRef, ids: tuple[int, ...]) -> NDArray[Any]:
+    """Logits (V,) of the causal model for the token after some ids; read-only."""
+    row = next_logits(resources.load(ref).model, ids)
+    row.setflags(write=False)
+    return row
+
+
+def left_ids(ref: ModelRef, masked: ModelRef, text: GapText, place: int) -> tuple[int, ...] | None:
+    """Ids left of a gap in the causal model's own vocabulary; None if there is a typed ``[MASK]`` among them."""
+    if any(i < place for i in text.typed):
+        return None
+    tokenizer = resources.tokenizer(ref)
+    if tokenizer.hash == resources.tokenizer(masked).hash:
+        return tuple(text.before(place))
+    left = b"".join(token.data for token in text.tokens[: text.unused + place])
+    return tuple(tokenizer.encode(left.decode("utf-8", "ignore")))
+
+
+@st.cache_resource(max_entries=32, show_spinner="Asking the story grammar …")
+def true_in_gap(ref: ModelRef, ids: tuple[int, ...], where: tuple[int, ...], place: int) -> NDArray[Any]:
+    """What is true in a gap (V,), given everything that is visible.
+
+    Raises:
+        ValueError: why there is none.
+    """
+    oracle = resources.oracle_for(ref)
+    if oracle is None:
+        raise ValueError("The model did not learn from the stories: the true distribution is not known.")
+    if len(ids) > LONGEST_TRUTH:
+        raise ValueError(f"The true distribution is worked out for texts of up to {LONGEST_TRUTH:,} tokens.")
+    row: NDArray[Any] = oracle.masked(ids, where)[where.index(place)]
+    return row
