@@ -37,7 +37,7 @@ class _Json:
 
     def to_json(self) -> dict[str, Any]:
         """The settings by name."""
-        return asdict(self)  # type: ignore[call-overload,no-any-return]
+        return asdict(self)  # type: ignore[call-overload]
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:

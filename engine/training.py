@@ -131,12 +131,12 @@ def as_ids(ids: Ids) -> Tensor:
 
 
 def line_starts(ids: Tensor, line_end_ids: Sequence[int]) -> Tensor:
-    """Positions of the tokens that end a line; a row that begins there predicts a line from its first word."""
+    """Positions of the tokens that end a line; a row from there predicts a line from its first word."""
     return torch.isin(ids, torch.tensor(list(line_end_ids), dtype=torch.int64)).nonzero().flatten()
 
 
 def fixed_rows(n: int, *, n_rows: int, length: int, starts: Tensor | None = None) -> Tensor:
-    """Where the rows of an evaluation begin, (B,): always the same; without `starts` none scores a token twice.
+    """Where the rows of an evaluation begin, (B,): always the same; without `starts` no token twice.
 
     Args:
         n: tokens in the text, at least `length`.
@@ -314,7 +314,7 @@ class Training(Iterator[Event]):
         )
 
     def _fixed_batch(self, ids: Tensor, starts: Tensor | None) -> tuple[Tensor | None, Batch | None]:
-        """The evaluation rows of a text. A masked model sees the mask for every chosen token, never another."""
+        """The evaluation rows of a text. A masked model sees a mask for every chosen token."""
         if not len(ids):
             return None, None
         causal = self.model.config.objective == "clm"

@@ -43,7 +43,7 @@ from engine.training import (
     train,
 )
 
-NICENESS = 10
+NICENESS = int(os.environ.get("LOUPE_NICE") or 10)  # 19 gives way to everything, 0 to nothing
 FIRST_STEPS = 50  # so many steps are all written down, later ones every LINE_SECONDS
 LINE_SECONDS = 0.2
 HEARTBEAT_SECONDS = 0.5

@@ -1,58 +1,76 @@
 """Home: what this is, one sentence on its way through the model, and where to go."""
 
+import math
+
 import streamlit as st
 
-from ui import nav, resources, session
+from ui import choice, lesson, nav, resources, session, worked
 from ui.components import show, token_strip
 from ui.resources import ModelRef
-from viz import distribution_bars, format_count, format_prob, visible
+from viz import distribution_bars, format_count, visible
 
 nav.require_app()
 
 SHOWN = 8  # bars; all other tokens together are one bar more
-SENTENCES = (
-    ("A dragon instead", "Once upon a time, there was a dragon who"),
-    ("A sentence from elsewhere", "The price of oil fell on Monday because"),
-    ("An emoji", "The robot said 👋🏽 to"),
+TRY = (
+    lesson.Step(
+        "A small change at the start of a story: what does the model expect of a dragon?",
+        "Let it be a dragon",
+        session.set_text,
+        ("Once upon a time, there was a dragon who",),
+    ),
+    lesson.Step(
+        "A sentence from another world: a model knows only what it has read.",
+        "Read the news to it",
+        session.set_text,
+        ("The price of oil fell on Monday because",),
+    ),
+    lesson.Step(
+        "One emoji is several bytes, and here several tokens.",
+        "Wave to it",
+        session.set_text,
+        ("The robot said 👋🏽 to",),
+    ),
 )
 
 
-def tokens(ref: ModelRef, text: str) -> int | None:
-    """Draw the text as tokens; gives back which one was chosen."""
+def tokens(ref: ModelRef, text: str) -> int:
+    """Draw the text as tokens; gives back the position of the chosen one."""
     window = resources.window(ref, text)
-    vocab_size = format_count(resources.tokenizer(ref).vocab_size)
-    cut = f" It reads the last {ref.context_length} of them." if window.unused else ""
+    size, last = format_count(resources.tokenizer(ref).vocab_size), len(window.tokens) - 1
+    cut = f" The model reads the last {format_count(last + 1)}." if window.unused else ""
     st.markdown(
-        f"**Text → tokens.** The model reads pieces, each with a number, from a vocabulary of {vocab_size}. "
-        f"Your text is {format_count(window.n_tokens)} of them.{cut} Choose one."
+        f"**Text → tokens.** Your text in pieces from a vocabulary of {size}, each with its number: "
+        f"{format_count(window.n_tokens)} tokens.{cut} Choose one."
     )
+    choice.begin("home_tokens", last, about=(ref, text))
     ids = [str(token.id) for token in window.tokens]
-    return token_strip(window.segments, key="home_tokens", selected=len(ids) - 1, values=ids, label="Your text")
+    index = token_strip(window.segments, key="home_tokens", selected=last, values=ids, label="Your text")
+    return last if index is None else index
 
 
-def probabilities(ref: ModelRef, text: str, place: int) -> None:
-    """Draw what the model expects after the chosen token, or instead of it if it fills in hidden tokens."""
-    from engine.metrics import most_likely, softmax_parts  # brings torch along: title and tokens don't wait for it
+def probabilities(ref: ModelRef, text: str, position: int) -> None:
+    """Draw what the model expects after the chosen token, or in its place if it fills in hidden tokens."""
+    from engine.metrics import most_likely, softmax_parts  # needs torch: title and tokens don't wait for it
 
-    masked = ref.objective == "mlm"
-    trace = resources.traced(ref, text, hidden=(place,) if masked else ())
-    top = most_likely(trace.probs()[place], SHOWN)
-    tokenizer = resources.tokenizer(ref)
-    labels = [visible(tokenizer.token_bytes(int(token_id))) for token_id in top.ids]
-    question = "It is hidden from the model now: which token was it?" if masked else "Which token comes after it?"
-    st.markdown(f"**Tokens → probabilities.** {question} Every token has a chance, and together the bars are 1.")
+    hides = ref.objective == "mlm"
+    trace = resources.traced(ref, text, hidden=(position,) if hides else ())
+    top = most_likely(trace.probs()[position], SHOWN)
+    labels = [visible(resources.tokenizer(ref).token_bytes(int(token_id))) for token_id in top.ids]
+    question = (
+        "The model can’t see the chosen token: which is it?" if hides else "Which token comes after it?"
+    )
+    st.markdown(f"**Tokens → probabilities.** {question} All bars together are 1.")
     show(distribution_bars(labels, top.probs, tail=top.tail, n_tail=top.n_tail), key="home_probabilities")
-    z, log_sum, p = softmax_parts(trace.logits[place], int(top.ids[0]))
-    st.latex(rf"p_1 = \frac{{e^{{z_1}}}}{{\sum_v e^{{z_v}}}} = e^{{{z:.5f} - {log_sum:.5f}}} = {format_prob(p)}")
-    st.caption(f"The first bar, from the model's own numbers: its score, and the log of the sum over all {len(trace.logits[place])} scores.")
 
-
-def try_this() -> None:
-    """Other sentences, one click each."""
-    st.markdown("**Try this**")
-    with st.container(horizontal=True):
-        for label, sentence in SENTENCES:
-            st.button(label, key=f"home_{label}", help=sentence, on_click=session.set_text, args=(sentence,))
+    z, log_sum, p = softmax_parts(trace.logits[position], int(top.ids[0]))
+    n = worked.tie(lambda a, b: math.exp(a - b), z, log_sum, digits=3)
+    result = rf"e^{{{worked.tex(z, n)} - {worked.tex(log_sum, n)}}} = {worked.tex(p, 3)}"
+    st.latex(rf"p_1 = \frac{{e^{{z_1}}}}{{\sum_v e^{{z_v}}}} = e^{{z_1 - \ln \sum_v e^{{z_v}}}} = {result}")
+    size = format_count(trace.logits.shape[1])
+    st.caption(
+        f"The first bar: the model gives each of the {size} tokens a score z; softmax makes it a probability."
+    )
 
 
 def cards() -> None:
@@ -74,7 +92,7 @@ if chosen is None:
 elif not sentence:
     st.info("The text in the sidebar is empty. Type a sentence there, or choose one below.")
 else:
-    position = tokens(chosen, sentence)
-    probabilities(session.require_model(), sentence, position if position is not None else 0)
-try_this()
+    at = tokens(chosen, sentence)
+    probabilities(session.require_model(), sentence, at)
+lesson.try_this(*TRY)
 cards()

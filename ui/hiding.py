@@ -63,12 +63,11 @@ def read(ref: ModelRef, text: str) -> GapText:
 
 
 def _first_gap(text: GapText) -> set[int]:
-    """What is hidden before anybody has chosen: the last longer word that has something on both sides."""
-    n = len(text.seen)
-    words = [
-        i for i, token in enumerate(text.seen[:-1]) if token.text.strip().isalpha() and len(token.data) > 3
-    ]
-    return {words[-1]} if words else {max(0, n - 2)} if n else set()
+    """What is hidden before anybody has chosen: the longest word that has something on its right."""
+    words = [i for i, token in enumerate(text.seen[:-1]) if token.text.strip().isalpha()]
+    if not words:
+        return {0} if text.seen else set()
+    return {max(words, key=lambda i: (len(text.seen[i].data), i))}
 
 
 def hidden(ref: ModelRef, text: GapText, about: str) -> list[int]:

@@ -26,7 +26,9 @@ class PageInfo(NamedTuple):
 PAGES = (
     PageInfo("home", "Home", "🏠", "What this is, and one sentence on its way through a model."),
     PageInfo("tokens", "Tokens", "🧩", "How a text becomes numbers, and how different vocabularies cut it."),
-    PageInfo("next_token", "Next token", "🎯", "What the model expects at every position, and how surprised it is."),
+    PageInfo(
+        "next_token", "Next token", "🎯", "What the model expects at every position, and how surprised it is."
+    ),
     PageInfo("attention", "Attention", "👀", "Which earlier tokens each head looks at."),
     PageInfo("training", "Training", "📈", "Train your own model and watch it learn."),
     PageInfo("masking", "Masking", "🎭", "Guessing hidden words, against guessing the next one."),
@@ -55,9 +57,9 @@ def mark_app() -> None:
 def require_app() -> None:
     """Go through app.py first. The first line of every page.
 
-    Until some session has run app.py, Streamlit answers a link to a page by running that page alone, without the
-    sidebar: a folder named pages/ switches that on. Naming the pages once ends it for the whole server. The mark
-    is used up by each page run, so that a page run alone is always noticed.
+    Until some session has run app.py, Streamlit answers a link to a page by running that page alone, without
+    the sidebar: a folder named pages/ switches that on. Naming the pages once ends it for the whole server. The
+    mark is used up by each page run, so that a page run alone is always noticed.
     """
     if not st.session_state.pop(_MARK, False):
         st.navigation(pages())
@@ -69,13 +71,6 @@ def link(name: str, label: str | None = None, **query: str) -> None:
     info = _find(name)
     if info:
         st.page_link(info.file, label=label or info.title, icon=info.icon, query_params=query or None)
-
-
-def go(name: str) -> None:
-    """Open another page, by the name of its script."""
-    info = _find(name)
-    if info:
-        st.switch_page(info.file)
 
 
 def _find(name: str) -> PageInfo | None:

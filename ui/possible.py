@@ -27,6 +27,6 @@ def possible_story(ref: ModelRef, text: str) -> None:
     begin = max(text.rfind(" ", 0, found.n_chars + 1), text.rfind("\n", 0, found.n_chars), 0)
     word = literal(visible(clip(text[begin:].split("\n")[0].strip().partition(" ")[0] or text[begin:], 24)))
     st.caption(
-        f"✗ No story goes like this: it breaks at character {found.n_chars + 1}, with **{word}**. "
+        f"✗ No story goes like this: it breaks at **{word}** (character {found.n_chars + 1}). "
         f"Possible there: {words}."
     )

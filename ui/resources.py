@@ -17,8 +17,6 @@ import streamlit as st
 from safetensors import safe_open
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     # these import torch: 1.5 s that the first picture does not wait for
     from engine.checkpoints import Checkpoint
     from engine.oracle import Oracle
@@ -111,7 +109,7 @@ def shipped_models() -> list[ModelRef]:
 
 
 def available_models(owner: str) -> list[ModelRef]:
-    """What a person can choose: the shipped models, then their own runs that have a checkpoint, newest first."""
+    """What a person can choose: the shipped models, then their own runs with a checkpoint, newest first."""
     return [*shipped_models(), *_models_of(owner)]
 
 
@@ -124,11 +122,6 @@ def _models_of(owner: str) -> list[ModelRef]:
         ref = folder and _ref(f"run:{info.id}", info.name, "run", folder, str(info.corpus["kind"]))
         refs += [ref] if ref else []
     return refs
-
-
-def find_model(model_id: str, owner: str) -> ModelRef | None:
-    """The model with this id as it is now, or None if it is gone or somebody else's."""
-    return next((ref for ref in available_models(owner) if ref.id == model_id), None)
 
 
 def _ref(model_id: str, name: str, kind: str, folder: Path, corpus: str) -> ModelRef | None:
@@ -184,12 +177,6 @@ def loaded_on(ref: ModelRef) -> str | None:
     return _DEVICES.get((ref.id, ref.identity))
 
 
-def device_name(ref: ModelRef) -> str:
-    """Where the weights of a model are; loads it if needed."""
-    load(ref)
-    return _DEVICES[ref.id, ref.identity]
-
-
 @st.cache_resource(max_entries=16, show_spinner=False)
 def tokenizer(ref: ModelRef) -> "Tokenizer":
     """The tokenizer of a model, without its weights."""
@@ -235,7 +222,7 @@ def window(ref: ModelRef, text: str) -> Window:
 def traced(
     ref: ModelRef, text: str, ablate: tuple[tuple[int, int], ...] = (), hidden: tuple[int, ...] = ()
 ) -> "Trace":
-    """Everything that one forward pass over a text computes; see `engine.trace.trace`. Its arrays can't be changed."""
+    """Everything that one pass over a text computes, see `engine.trace.trace`. Its arrays can't be changed."""
     from engine.trace import trace
 
     checkpoint = load(ref)
@@ -248,22 +235,8 @@ def traced(
 
 
 def oracle_for(ref: ModelRef) -> "Oracle | None":
-    """The exact distribution of the stories in this model's vocabulary; None if it has not learned from the stories."""
+    """The exact distribution of the stories, in this model's vocabulary; None if it learned something else."""
     return _oracle(ref) if ref.corpus == "stories" else None
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def true_next(ref: ModelRef, ids: tuple[int, ...]) -> "NDArray[np.float64] | None":
-    """What the story source says: exact next-token distributions (T, vocab_size); row t is p(next | ids[: t + 1]).
-
-    Rows are NaN from the first token on that no story has there. None if the model has not learned from the stories.
-    """
-    oracle = oracle_for(ref)
-    if oracle is None:
-        return None
-    rows = oracle.distributions(ids)
-    rows.setflags(write=False)
-    return rows
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the story grammar …")

@@ -330,8 +330,8 @@ def _sample(record: Record) -> None:
         prompt = record["prompt"]
         st.text((prompt + record["text"]) if not record["text"].startswith(prompt) else record["text"])
         return
-    st.text(record["masked"])
-    st.text(record["text"])
+    for name, what in (("asked", "masked"), ("filled in", "text"), ("true", "truth")):
+        st.text(f"{name}: {record[what].strip()}")
 
 
 def _worked(info: "RunInfo", records: list[Record], last: Reading) -> None:

@@ -52,7 +52,9 @@ def _model_picker() -> None:
 
 def _badge(place: DeltaGenerator, ref: ModelRef) -> None:
     size, steps = format_count(ref.n_params), format_count(ref.step)
-    place.caption(f"{_READS[ref.objective]} · {size} parameters · {steps} steps · on {resources.loaded_on(ref)}")
+    place.caption(
+        f"{_READS[ref.objective]} · {size} parameters · {steps} steps · on {resources.loaded_on(ref)}"
+    )
 
 
 def _text_box() -> None:

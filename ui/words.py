@@ -30,7 +30,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>$:&])")
 
 
 def literal(text: str) -> str:
-    """A text that Markdown shows as it is.
+    r"""A text that Markdown shows as it is.
 
     >>> print(literal("*a* <b> $x$"))
     \*a\* \<b\> \$x\$

@@ -1,4 +1,4 @@
-"""A real server and a real browser. The browser reaches nothing but this machine, and every error it sees counts."""
+"""A real server and a real browser, which reaches nothing but this machine; every error it sees counts."""
 
 import os
 import re
@@ -24,7 +24,9 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-backgroun
 FLAGS += ["--disable-component-update", "--disable-sync"]
 READY = "[data-testid=stApp][data-test-script-state=notRunning][data-test-connection-state=CONNECTED]"
 BAD_IN_LOG = re.compile(r"Traceback|ScriptRunContext|Error|WARNING|Warning|deprecated", re.IGNORECASE)
-PROBES = re.compile(r"/\w+/_stcore/(health|host-config)$")  # on a deep link Streamlit first asks below it: 404
+PROBES = re.compile(
+    r"/\w+/_stcore/(health|host-config)$"
+)  # on a deep link Streamlit first asks below it: 404
 PATIENCE = 30_000  # ms; the outcome usually comes at once, but a test machine may be busy
 Browse = Callable[..., Page]
 

@@ -104,7 +104,9 @@ def test_text_and_model_survive_pages_and_reload(server: Server, browse: Browse)
     page.reload()
     expect(box).to_have_value("a robot 👋🏽 $x$ <b>b</b>")
     settle(page)
-    assert page.locator("[data-testid=stMain] b", has_text=re.compile("^b$")).count() == 0, "text became markup"
+    assert page.locator("[data-testid=stMain] b", has_text=re.compile("^b$")).count() == 0, (
+        "text became markup"
+    )
 
 
 def test_back_brings_the_earlier_text(server: Server, browse: Browse) -> None:

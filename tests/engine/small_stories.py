@@ -1,4 +1,4 @@
-"""A small grammar with registers, and all its stories with their probabilities, written down by hand as loops."""
+"""A small grammar with registers, and all its stories with their probabilities, as plain loops."""
 
 from itertools import product
 

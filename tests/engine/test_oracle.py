@@ -33,7 +33,7 @@ Rows = NDArray[np.int64]
 
 
 def brute_force_rows(tokenizer: oracle.TokenizerLike, length: int) -> tuple[Rows, NDArray[np.float64]]:
-    """All different rows of `length` tokens, stories one after the other, cut: (N, length) and probabilities."""
+    """All rows of `length` tokens, stories one after the other and cut: (N, length), and probabilities."""
     stories = [(tuple(tokenizer.encode(story)), p) for story, p in all_stories().items()]
 
     @cache
@@ -132,7 +132,7 @@ def test_a_masked_story_end_at_the_beginning_has_the_share_of_all_story_ends() -
 
 
 def test_the_first_mention_is_inferred_from_what_comes_later() -> None:
-    """By hand: Ann with "her" is a cat, with "his" an owl; with neither it is 2/3 * 1/3 for the cat to 1/3."""
+    """By hand: Ann with "her" is a cat, with "his" an owl; with neither 2/3 * 1/3 for the cat to 1/3."""
     tokenizer = WordTokenizer(SMALL_TEXT)
     oracle = Oracle(small_grammar(), tokenizer)
 
@@ -222,7 +222,7 @@ def test_masked_words_keep_a_floor() -> None:
 
 
 def test_one_masked_token_is_bayes_rule_on_the_next_token_distributions() -> None:
-    """p(x | left, right) is p(x | left) p(right | left, x), normalised: worked with whole-text probabilities."""
+    """p(x | left, right) is p(x | left) p(right | left, x), normalised, with whole-text probabilities."""
     tokenizer = own_tokenizers()["words"]
     oracle = Oracle(default_grammar(), tokenizer)
     ids = tokenizer.encode(STORIES[3])
@@ -364,7 +364,7 @@ def test_small_caches_change_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_places_are_few_however_many_stories_are_read() -> None:
-    """The moves are remembered by place and by the registers read there, not by all that a story remembers."""
+    """The moves are kept by place and by the registers read there, not by all that a story remembers."""
     grammar = Grammar.load()
     counts = []
     for seed in (0, 1):

@@ -57,7 +57,10 @@ def spec(
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv(
+        "LOUPE_NICE", "1"
+    )  # enough to see that it is niced, and little enough for a busy machine
     store = RunStore(tmp_path / "home")
     yield store
     for info in store.list():
@@ -454,6 +457,9 @@ def test_start_watch_stop_resume_finish(store):
     assert records[0]["kind"] == "eval" and records[0]["step"] == 0
     info = store.info(run_id)
     assert info.state == "running" and info.tokens_per_second > 0 and info.eta_s > 0
+    if hasattr(os, "getpriority"):
+        pid = read_json(info.folder / "status.json")["pid"]
+        assert os.getpriority(os.PRIO_PROCESS, pid) == max(1, os.nice(0))
     with pytest.raises(ValueError, match="is running already"):
         store.resume(run_id, "me")
     with pytest.raises(ValueError, match="Stop it first"):
@@ -494,6 +500,7 @@ def test_a_killed_worker_is_noticed_and_its_run_resumed(store):
 
 def test_runs_wait_in_line_and_workers_start_the_next(tmp_path, monkeypatch):
     monkeypatch.setenv("LOUPE_MAX_RUNS", "1")
+    monkeypatch.setenv("LOUPE_NICE", "1")
     store = RunStore(tmp_path / "home")
     first = store.start(spec(steps=100_000), "a")
     second, third = (

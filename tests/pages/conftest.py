@@ -14,7 +14,7 @@ OpenPage = Callable[..., AppTest]
 
 @pytest.fixture
 def open_page(monkeypatch: pytest.MonkeyPatch) -> OpenPage:
-    """open_page("tokens", query={"layer": "2"}, text="a") -> AppTest, run; keyword arguments are session state."""
+    """open_page("tokens", query={"layer": "2"}, text="a") -> AppTest; keyword arguments are session state."""
     from engine.runs import RunStore
 
     monkeypatch.setattr(RunStore, "warm", lambda self: None)  # no test here trains: no worker need stand by

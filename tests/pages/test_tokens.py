@@ -160,7 +160,9 @@ def test_gpt2_counts_a_million_characters(open_page: OpenPage) -> None:
     assert time.monotonic() - began < 5
 
 
-def test_a_missing_vocabulary_says_how_to_add_it(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_vocabulary_says_how_to_add_it(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(vocabularies, "find", lambda name: None)
     ui_vocabularies._published.clear()  # an earlier test may have read it
     at = opened(open_page, "a text of its own", "o200k_base")

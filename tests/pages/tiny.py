@@ -1,4 +1,4 @@
-"""Small untrained models that stand in for the shipped ones: what a page shows must be right for any weights."""
+"""Small untrained models in place of the shipped ones: what a page shows must be right for any weights."""
 
 import base64
 from functools import cache
@@ -22,7 +22,12 @@ def story_tokenizer() -> Tokenizer:
 
 
 def save_tiny(
-    folder: Path, name: str, *, objective: str = "clm", tokenizer: Tokenizer | None = None, context_length: int = 32
+    folder: Path,
+    name: str,
+    *,
+    objective: str = "clm",
+    tokenizer: Tokenizer | None = None,
+    context_length: int = 32,
 ) -> Checkpoint:
     """Save a model of 2 layers and 2 heads as `folder/name` and give it back."""
     tokenizer = tokenizer or story_tokenizer()

@@ -43,7 +43,9 @@ def test_softmax_follows_from_its_own_numbers(unit: str) -> None:
         assert upper == top and same(top, math.exp(value(exponent)), digits_of(top))
         assert same(p, value(upper) / value(lower), digits_of(p)), shown
         assert same(result, -log(value(p))), shown
-        assert math.isclose(value(result), (log_total - z) / (1 if unit == "nats" else math.log(2)), rel_tol=6e-4)
+        assert math.isclose(
+            value(result), (log_total - z) / (1 if unit == "nats" else math.log(2)), rel_tol=6e-4
+        )
 
 
 def test_perplexity_follows_from_its_own_numbers() -> None:
@@ -51,7 +53,9 @@ def test_perplexity_follows_from_its_own_numbers() -> None:
     for _ in range(300):
         total, n, n_bytes = -rng.uniform(0.01, 900), rng.randint(1, 200), rng.randint(1, 900)
         shown = worked.perplexity(total, n, n_bytes)
-        (upper, count), (again, _) = re.findall(rf"\\frac\{{({NUMBER})\}}\{{({NUMBER}|\\ln 2 \\cdot \d+)\}}", shown)
+        (upper, count), (again, _) = re.findall(
+            rf"\\frac\{{({NUMBER})\}}\{{({NUMBER}|\\ln 2 \\cdot \d+)\}}", shown
+        )
         loss = re.search(rf"= ({NUMBER})\\ \\text\{{nats\}}", shown)[1]  # type: ignore[index]
         exponent, result = re.search(rf"e\^\{{({NUMBER})\}} = ({NUMBER}|\\infty)", shown).groups()  # type: ignore[union-attr]
         per_byte = re.search(rf"= ({NUMBER})\\end", shown)[1]  # type: ignore[index]
@@ -69,7 +73,9 @@ def test_attention_follows_from_its_own_numbers() -> None:
         shown = worked.attention(dot, 32, total)
         first, score = re.search(rf"\\frac\{{({NUMBER})\}}\{{\\sqrt\{{32\}}\}} = ({NUMBER})", shown).groups()  # type: ignore[union-attr]
         top = re.search(rf"e\^\{{{re.escape(score)}\}} = ({NUMBER})", shown)[1]  # type: ignore[index]
-        upper, lower, weight = re.search(rf"\\frac\{{({NUMBER})\}}\{{({NUMBER})\}} = ({NUMBER})\\end", shown).groups()  # type: ignore[union-attr]
+        upper, lower, weight = re.search(
+            rf"\\frac\{{({NUMBER})\}}\{{({NUMBER})\}} = ({NUMBER})\\end", shown
+        ).groups()  # type: ignore[union-attr]
         assert same(score, value(first) / math.sqrt(32), digits_of(score)), shown
         assert upper == top and same(top, math.exp(value(score)), digits_of(top)), shown
         assert same(weight, value(upper) / value(lower)), shown

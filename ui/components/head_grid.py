@@ -20,7 +20,7 @@ def to_bytes(attentions: ArrayLike) -> np.ndarray:
     array = np.asarray(attentions)
     if array.dtype == np.uint8:
         return array
-    return np.floor(np.clip(array.astype(np.float32), 0, 1) * 255).astype(np.uint8)
+    return np.rint(np.clip(array.astype(np.float32), 0, 1) * 255).astype(np.uint8)
 
 
 def head_grid(

@@ -27,8 +27,8 @@ def mount_owner() -> None:
 def owner_token() -> str:
     """The word of this browser, 32 hexadecimal digits.
 
-    In the first run of a session the browser has not answered yet: then it is the word that this browser will keep
-    if it has none. A browser that has one answers with it, and the script runs again.
+    In the first run of a session the browser has not answered yet: then it is the word that this browser will
+    keep if it has none. A browser that has one answers with it, and the script runs again.
     """
     state = st.session_state.get(_KEY)
     token = state.get("token") if state else None
