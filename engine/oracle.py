@@ -246,7 +246,11 @@ class Oracle:
         """How many tokens of a text lie wholly in its first `n_chars` characters."""
         left = len(text[:n_chars].encode())
         count = 0
-        for token_id in self.tokenizer.encode(text):
+        try:
+            ids = self.tokenizer.encode(text)
+        except ValueError:  # the rest has characters that the tokenizer doesn't know
+            ids = self.tokenizer.encode(text[:n_chars])
+        for token_id in ids:
             left -= len(self.tokenizer.token_bytes(token_id))
             if left < 0:
                 break

@@ -44,28 +44,29 @@ def chips(masked: ModelRef, text: GapText, hidden: list[int]) -> int | None:
         st.caption(
             f"Using the last {len(text.seen):,} of {len(text.tokens):,} tokens: the model can’t see more."
         )
-    label = "Press a token to hide or show it"
+    place = hiding.look_at(hidden)
+    label = "Press a token to hide it or to show it again"
     token_strip(text.segments, key=hiding.STRIP, hidden=hidden, on_press=hiding.press, label=label)
-    dice = (text.ids, resources.tokenizer(masked).mask_id)
+    st.session_state.setdefault(hiding.SEED, 1)
+    chance: dict[str, Any] = {"args": (text.ids, resources.tokenizer(masked).mask_id)}
+    names = {i: f"{i}: {viz.visible(text.seen[i].data)}" for i in hidden}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if hidden:
-            names = {i: f"{i}: {viz.visible(text.seen[i].data)}" for i in hidden}
-            if st.session_state.get("masking_place") not in names:
-                st.session_state["masking_place"] = hidden[0]
             st.selectbox(
                 "Look at gap",
                 hidden,
                 format_func=lambda i: names.get(i, ""),
-                key="masking_place",
+                key=hiding.PLACE,
                 width=170,
                 **KEEP,
             )
-        st.session_state.setdefault(hiding.SEED, 1)
-        st.button("Hide 15 % by chance", key="masking_chance", on_click=hiding.by_chance, args=dice)
-        st.number_input("Seed", 0, 2**31, key=hiding.SEED, width=130, **KEEP)
+        st.button("Hide 15 % by chance", key="masking_chance", on_click=hiding.by_chance, **chance)
+        st.number_input(
+            "Seed", 0, 2**31, key=hiding.SEED, width=130, on_change=hiding.by_chance, **chance, **KEEP
+        )
         st.button("Hide all", key="masking_all", on_click=hiding.hide, args=(range(len(text.seen)),))
         st.button("Show all", key="masking_none", on_click=hiding.hide, args=((),))
-    return st.session_state["masking_place"] if hidden else None
+    return place
 
 
 def guesses(causal: ModelRef | None, masked: ModelRef, text: GapText, hidden: list[int], place: int) -> None:

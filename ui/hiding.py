@@ -1,6 +1,5 @@
 """Which tokens of the text a person has hidden, and what is computed about the gaps; kept for the session."""
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +11,11 @@ from engine import gaps
 from engine.sampling import next_logits
 from engine.tokenizers import Token, whole_graphemes
 from ui import resources, session
-from ui.components import select
+from ui.components import current, select
 from ui.lesson import LONGEST_TRUTH
 from ui.resources import ModelRef
 
-STRIP, SEED = "masking_strip", "masking_seed"
+STRIP, SEED, PLACE = "masking_strip", "masking_seed", "masking_place"
 _HIDDEN = "_masking_hidden"
 
 
@@ -78,16 +77,25 @@ def hidden(ref: ModelRef, text: GapText, about: str) -> list[int]:
         wanted = gaps.positions_of(text.seen, about, words)
         chosen = set(wanted) or (set() if text.typed else _first_gap(text))
         kept = st.session_state[_HIDDEN] = {"about": (ref.id, about), "chosen": chosen}
-        found = sorted(chosen | set(text.typed))
-        select(STRIP, found[0] if found else 0)
     return sorted({i for i in kept["chosen"] if i < len(text.seen)} | set(text.typed))
 
 
 def press(place: int) -> None:
     """Hide a token, or show it again, and look there. For the strip's `on_press`."""
     st.session_state[_HIDDEN]["chosen"] ^= {place}
-    st.session_state["masking_place"] = place
-    select(STRIP, place)
+    st.session_state[PLACE] = place
+
+
+def look_at(gaps_now: Sequence[int]) -> int | None:
+    """The gap to look at: the one that was pressed or picked last if it is still one. The strip marks it."""
+    if not gaps_now:
+        return None
+    place = st.session_state.get(PLACE)
+    if place not in gaps_now:
+        place = st.session_state[PLACE] = gaps_now[0]
+    if current(STRIP, None) != place:
+        select(STRIP, place)
+    return int(place)
 
 
 def hide(positions: Sequence[int]) -> None:
@@ -100,12 +108,6 @@ def by_chance(ids: Sequence[int], mask_id: int) -> None:
     state = st.session_state
     draw = gaps.draw_masks(ids, mask_prob=0.15, mask_id=mask_id, seed=int(state.get(SEED, 1)), only_mask=True)
     hide(draw.scored)
-
-
-def other_chance(ids: Sequence[int], mask_id: int) -> None:
-    """Hide by chance with a new seed. For `on_click`."""
-    st.session_state[SEED] = secrets.randbelow(1_000_000)
-    by_chance(ids, mask_id)
 
 
 def story(text: str, words: Sequence[str]) -> None:

@@ -328,7 +328,7 @@ def _samples(records: list[Record]) -> None:
 def _sample(record: Record) -> None:
     if "prompt" in record:
         prompt = record["prompt"]
-        st.text((prompt + record["text"]) if not record["text"].startswith(prompt) else record["text"])
+        st.text(prompt + record["text"])
         return
     for name, what in (("asked", "masked"), ("filled in", "text"), ("true", "truth")):
         st.text(f"{name}: {record[what].strip()}")

@@ -1,5 +1,7 @@
 """What is true for one person on every page: the text, the chosen model, and who they are."""
 
+import time
+from typing import NamedTuple
 from urllib.parse import quote
 
 import streamlit as st
@@ -12,7 +14,17 @@ from ui.words import literal
 
 DEFAULT_TEXT = "Once upon a time, there was a princess who"
 _LONGEST_LINK = 4000  # percent-encoded characters; proxies and chat programs cut longer addresses
-_MODEL, _REPAIRED, _IN_ADDRESS = "_model", "_repaired", "_text_in_address"
+_LATE = 2.0  # seconds in which a browser may still send the address from before our last change
+_MODEL, _REPAIRED, _ADDRESS = "_model", "_repaired", "_text_in_address"
+
+
+class _Address(NamedTuple):
+    """What sync_text last wrote into the address, what stood there before, when, and on which page."""
+
+    text: str | None = None
+    before: str | None = None
+    changed: float = 0.0
+    page: str = ""
 
 
 def text() -> str:
@@ -26,27 +38,37 @@ def set_text(value: str) -> None:
 
 
 def repaired() -> int:
-    """How many broken characters (halves of a surrogate pair) were replaced when the text was last set."""
-    return int(st.session_state.get(_REPAIRED, 0))
+    """How many broken characters (halves of a surrogate pair) were replaced in the text."""
+    fixed, n_repaired = st.session_state.get(_REPAIRED, ("", 0))
+    return int(n_repaired) if fixed == text() else 0
 
 
-def sync_text() -> None:
+def sync_text(page: str) -> None:
     """Take the text from the address and write it there. The sidebar calls this before it draws the text box.
 
     Not `bind="query-params"`: that would write a text of any length into the address.
+
+    Args:
+        page: name of the open page. Another page's address comes without a text: then the text is kept.
     """
     state, linked = st.session_state, st.query_params.get("text")
-    if linked is not None and linked != state.get(_IN_ADDRESS):
-        state["text"] = linked  # opened from a link, or the browser's Back
+    last = _Address(*state.get(_ADDRESS, ()))
+    late = linked == last.before and time.monotonic() - last.changed < _LATE
+    if linked != last.text and not late and (linked is not None or page == last.page):
+        state["text"] = DEFAULT_TEXT if linked is None else linked  # a link was opened, or Back was pressed
     value, n_repaired = repair_text(text())
-    if n_repaired or value != state.get("text"):
-        state["text"], state[_REPAIRED] = value, n_repaired
+    if n_repaired:
+        state[_REPAIRED] = (value, n_repaired)
+    if value != state.get("text"):
+        state["text"] = value
     wanted = value if value != DEFAULT_TEXT and len(quote(value)) <= _LONGEST_LINK else None
     if wanted is None and linked is not None:
         del st.query_params["text"]
     elif wanted is not None and wanted != linked:
         st.query_params["text"] = wanted
-    state[_IN_ADDRESS] = wanted
+    if wanted != last.text:
+        last = last._replace(text=wanted, before=last.text, changed=time.monotonic())
+    state[_ADDRESS] = tuple(last._replace(page=page))
 
 
 def owner() -> str:

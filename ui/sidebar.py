@@ -11,8 +11,8 @@ from viz import format_count
 _READS = {"clm": "causal", "mlm": "masked"}
 
 
-def draw() -> DeltaGenerator:
-    """Draw the sidebar.
+def draw(page: str) -> DeltaGenerator:
+    """Draw the sidebar beside the page of this name.
 
     Returns:
         The place of the device badge, for `finish`.
@@ -23,7 +23,7 @@ def draw() -> DeltaGenerator:
         ref = session.model()
         if ref and resources.loaded_on(ref):
             _badge(place, ref)
-        _text_box()
+        _text_box(page)
         mount_owner()
     return place
 
@@ -57,8 +57,8 @@ def _badge(place: DeltaGenerator, ref: ModelRef) -> None:
     )
 
 
-def _text_box() -> None:
-    session.sync_text()
+def _text_box(page: str) -> None:
+    session.sync_text(page)
     st.text_area(
         "Text",
         key="text",

@@ -40,19 +40,40 @@ class Server:
     started: float  # time.monotonic() when its process was started
 
 
+OFFLINE = """
+import socket
+
+def refuse(real):
+    def call(*args, **kwargs):
+        host = args[1][0] if isinstance(args[0], socket.socket) and isinstance(args[1], tuple) else args[0]
+        if host in (None, "", "localhost", "127.0.0.1", "::1", "0.0.0.0") or isinstance(host, socket.socket):
+            return real(*args, **kwargs)
+        print(f"Error: asked the network for {host}", flush=True)
+        raise OSError("the network is switched off")
+    return call
+
+socket.socket.connect = refuse(socket.socket.connect)
+socket.getaddrinfo = refuse(socket.getaddrinfo)
+"""
+
+
 @contextmanager
 def running_server(folder: Path, **environment: str) -> Iterator[Server]:
-    """`streamlit run app.py` with a data folder of its own; at the end its log must be clean."""
+    """`streamlit run app.py` without a network and with a data folder of its own; its log must stay clean."""
+    (folder / "offline").mkdir()
+    (folder / "offline" / "sitecustomize.py").write_text(OFFLINE, "utf-8")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = folder / "server.log"
     command = [sys.executable, "-m", "streamlit", "run", "app.py"]
     command += ["--server.port", str(port), "--server.headless", "true"]
-    environment = {**os.environ, "LOUPE_HOME": str(folder / "loupe"), **environment}
+    environment = {"LOUPE_HOME": str(folder / "loupe"), "PYTHONPATH": str(folder / "offline"), **environment}
     started = time.monotonic()
     with log.open("wb") as out:
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **environment}, stdout=out, stderr=subprocess.STDOUT
+        )
     try:
         url = f"http://localhost:{port}"
         wait_for_health(url, process, log)

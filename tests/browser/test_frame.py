@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, running_server, settle
-from ui import nav
+from ui import nav, session
 
 PAGES = nav.available()
 LAST = PAGES[-1]
@@ -111,12 +111,28 @@ def test_text_and_model_survive_pages_and_reload(server: Server, browse: Browse)
 
 def test_back_brings_the_earlier_text(server: Server, browse: Browse) -> None:
     page = browse()
-    open_at(page, f"{server.url}/?text=first")
-    page.goto(f"{server.url}/?text=second")
-    expect(text_box(page)).to_have_value("second")
-    page.go_back()
-    expect(text_box(page)).to_have_value("first")
+    open_at(page, server.url)
+    for text in ("first", "second"):
+        text_box(page).fill(text)
+        text_box(page).press("Control+Enter")
+        expect(page).to_have_url(re.compile(f"text={text}"))
+        settle(page)
+    page.wait_for_timeout(2500)  # longer than an old address may be on its way
+    for text in ("first", session.DEFAULT_TEXT):
+        page.go_back()
+        expect(text_box(page)).to_have_value(text)
+        settle(page)
+        no_exception(page)
+
+
+def test_a_click_right_after_typing_keeps_the_text(server: Server, browse: Browse) -> None:
+    page = browse()
+    open_at(page, server.url)
+    text_box(page).fill("typed and clicked")
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=PAGES[1].title).click()
+    expect(page).to_have_title(re.compile(PAGES[1].title))
     settle(page)
+    expect(text_box(page)).to_have_value("typed and clicked")
 
 
 def test_the_owner_stays_after_a_reload_and_is_another_in_another_browser(

@@ -18,7 +18,7 @@ from engine.grammar import RULES_PATH, Grammar, count_words, default_grammar, sp
 from tests.engine.small_stories import RULES, all_stories, small_grammar
 
 ROOT = Path(__file__).parents[2]
-STORIES = story_text(11, 2000).splitlines(keepends=True)
+STORIES = story_text(11, 1200).splitlines(keepends=True)
 WORD = r"[^\W\d_]+"
 
 

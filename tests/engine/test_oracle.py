@@ -337,6 +337,12 @@ def test_expected_words_are_those_of_the_small_grammar(
     assert dict(found.expected) == pytest.approx(expected, abs=1e-12)
 
 
+def test_legality_of_a_text_that_the_tokenizer_does_not_know() -> None:
+    tokenizer = tokenizers.char_tokenizer(SMALL_TEXT)
+    found = Oracle(small_grammar(), tokenizer).legal_prefix("Look, a c\u00e4t! \ud800")
+    assert (found.text, found.n_tokens, found.complete) == ("Look, a c", 9, False)
+
+
 def test_a_very_long_text_does_not_underflow() -> None:
     oracle = Oracle(small_grammar(), tokenizers.byte_tokenizer())
     text = "Look, an owl! A cat said, “Owl!”\n" * 400  # 12 to the power of -400
@@ -352,7 +358,7 @@ def test_a_very_long_text_does_not_underflow() -> None:
 
 
 def test_small_caches_change_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer = WordTokenizer("".join(STORIES) + story_text(0, 3000))
+    tokenizer = own_tokenizers()["words"]
     ids = tokenizer.encode("".join(STORIES[:4]))
     usual = Oracle(default_grammar(), tokenizer).distributions(ids)
     monkeypatch.setattr(automaton, "MOVES_KEPT", 7)
@@ -368,7 +374,7 @@ def test_places_are_few_however_many_stories_are_read() -> None:
     grammar = Grammar.load()
     counts = []
     for seed in (0, 1):
-        grammar.log_prob(story_text(seed, 400, grammar))
+        grammar.log_prob(story_text(seed, 120, grammar))
         counts.append(len(grammar.automaton._moves))
     assert counts[1] < 1.5 * counts[0]
     assert counts[1] < automaton.MOVES_KEPT / 2

@@ -77,6 +77,8 @@ def test_text_with_half_an_emoji_is_repaired_and_said(open_page: OpenPage) -> No
     check(at)
     assert at.sidebar.text_area(key="text").value == "robot \ufffd"
     assert any("broken" in caption.value for caption in at.sidebar.caption)
+    at.sidebar.text_area(key="text").set_value("robot").run()
+    assert not any("broken" in caption.value for caption in at.sidebar.caption)
 
 
 def test_text_comes_from_the_address_and_stays_over_pages(open_page: OpenPage) -> None:
@@ -85,6 +87,28 @@ def test_text_comes_from_the_address_and_stays_over_pages(open_page: OpenPage) -
     for name in PAGES:
         at.switch_page(f"pages/{name}.py").run()
         assert at.sidebar.text_area(key="text").value == "a robot", name
+
+
+def test_an_address_that_comes_late_does_not_bring_the_old_text_back(open_page: OpenPage) -> None:
+    at = open_page("home", query={"text": "old"})
+    at.sidebar.text_area(key="text").set_value("new").run()
+    assert at.query_params["text"] == "new"
+    at.query_params["text"] = "old"  # sent before the browser knew of the change
+    at.run()
+    assert at.session_state["text"] == "new"
+    assert at.query_params["text"] == "new"
+
+
+def test_back_takes_the_text_of_the_address(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_LATE", 0.0)
+    at = open_page("home", query={"text": "old"})
+    at.sidebar.text_area(key="text").set_value("new").run()
+    at.query_params["text"] = "old"
+    at.run()
+    assert at.session_state["text"] == "old"
+    del at.query_params["text"]
+    at.run()
+    assert at.session_state["text"] == session.DEFAULT_TEXT
 
 
 def test_a_long_text_stays_out_of_the_address(open_page: OpenPage) -> None:
