@@ -93,7 +93,14 @@ def make_plan(corpus: Corpus, tokenizer: Tokenizer, context_length: int, val_sha
         n_train, n_val, val_share = len(tokenizer.encode(corpus.text)), 0, 0.0
     if n_train < need:
         raise ValueError(too_short(n_train, context_length))
-    return Plan(n_train, n_val, (n_train - 1) // context_length, max(0, n_val - 1) // context_length, val_share, notice)
+    return Plan(
+        n_train,
+        n_val,
+        (n_train - 1) // context_length,
+        max(0, n_val - 1) // context_length,
+        val_share,
+        notice,
+    )
 
 
 def too_short(n_tokens: int, context_length: int) -> str:
@@ -143,7 +150,9 @@ def step_seconds(model: ModelConfig, train: TrainConfig, timings: Sequence[Timin
     Args:
         timings: runs on this machine; the estimate is scaled by how much slower or faster they were than theirs.
     """
-    ratios = [_tokens(t.model, t.train) / t.tokens_per_second / _step_seconds(t.model, t.train) for t in timings]
+    ratios = [
+        _tokens(t.model, t.train) / t.tokens_per_second / _step_seconds(t.model, t.train) for t in timings
+    ]
     return _step_seconds(model, train) * (median(ratios) if ratios else 1.0)
 
 
@@ -152,6 +161,8 @@ def _tokens(model: ModelConfig, train: TrainConfig) -> int:
 
 
 def _step_seconds(model: ModelConfig, train: TrainConfig) -> float:
-    work = 6 * parameter_count(model) + 12 * model.n_layer * model.context_length * model.d_model  # for one token
+    work = (
+        6 * parameter_count(model) + 12 * model.n_layer * model.context_length * model.d_model
+    )  # for one token
     fixed = SECONDS_PER_STEP + SECONDS_PER_LAYER * model.n_layer
     return fixed + work * _tokens(model, train) / FLOPS_PER_SECOND

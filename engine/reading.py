@@ -165,7 +165,11 @@ def verdict(now: Reading | None, vocab_size: int, *, done: bool = False) -> str:
 
 
 def _memorises(now: Reading) -> str:
-    if now.val_loss is None or now.val_loss - now.best_loss < CLEAR_RISE or now.train_loss >= now.best_train_loss:
+    if (
+        now.val_loss is None
+        or now.val_loss - now.best_loss < CLEAR_RISE
+        or now.train_loss >= now.best_train_loss
+    ):
         return ""
     return (
         f"Validation was best at step {now.best_step:,} ({now.best_loss:.2f} nats) and has risen to {now.val_loss:.2f} "

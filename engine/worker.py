@@ -408,8 +408,8 @@ def warm_up() -> None:
 def yield_to_others() -> None:
     """Let the app, and everybody else, have the processor first.
 
-    A Linux desktop kernel weighs sessions before processes, and a worker is a session of its own: there its group
-    must be niced as well, or the niceness has no effect.
+    A Linux desktop kernel weighs sessions before processes, and a worker is a session of its own: there its
+    group must be niced as well, or the niceness has no effect.
     """
     if hasattr(os, "nice"):
         os.nice(max(0, NICENESS - os.nice(0)))

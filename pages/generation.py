@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 import viz
-from engine.metrics import kl_divergence, most_likely
+from engine.metrics import most_likely
 from engine.sampling import Stage, sampling_stages, worked_out
 from ui import lesson, nav, resources, session, writing
 from ui.components import select, show
@@ -18,6 +18,7 @@ from ui.worked_sampling import sampled
 nav.require_app()
 
 SHOWN = 9  # bars; all other tokens together are one bar more
+ASKED, ONE, MANY = "_generation_asked", "one", "many"
 BEFORE_AFTER, EVERY_STAGE, TRUTH = "Before and after", "Every stage", "Against the truth"
 KEEP: dict[str, Any] = {"persist_state": "session"}
 TRY = (
@@ -37,14 +38,19 @@ TRY = (
 
 def buttons(text: writing.Writing, n: int) -> tuple[bool, bool]:
     """Whether to draw one token, and whether to write n of them."""
+    asked = st.session_state.pop(ASKED, None)
     with st.container(horizontal=True):
-        one = st.button("Draw one token", key="generation_draw", type="primary")
-        many = st.button(f"Write {n} tokens", key="generation_write")
-        many = st.session_state.pop("_generation_go", False) or many
-        st.button("Stop", key="generation_stop", disabled=not many)
+        st.button("Draw one token", key="generation_draw", type="primary", on_click=ask, args=(ONE,))
+        st.button(f"Write {n} tokens", key="generation_write", on_click=ask, args=(MANY,))
+        st.button("Stop", key="generation_stop", disabled=asked != MANY)
         st.button("Undo", key="generation_undo", on_click=text.undo, disabled=not text.draws)
         st.button("Restart", key="generation_restart", on_click=text.restart, disabled=not text.draws)
-    return one, many
+    return asked == ONE, asked == MANY
+
+
+def ask(for_what: str) -> None:
+    """Note what to do in this run; `on_click`, so that a run that starts over does not forget it."""
+    st.session_state[ASKED] = for_what
 
 
 def picture(ref: ModelRef, ids: tuple[int, ...], settings: dict[str, Any]) -> None:
@@ -63,12 +69,7 @@ def picture(ref: ModelRef, ids: tuple[int, ...], settings: dict[str, Any]) -> No
         second = None if truth is None else truth[top.ids]
         fig = viz.distribution_bars(labels, top.probs, tail=top.tail, n_tail=top.n_tail, second=second)
         show(fig, key="generation_truth")
-        cost = None if truth is None else viz.format_nats(float(kl_divergence(truth, stages[0].probs)))
-        st.caption(
-            f"To believe the model instead of the truth costs {cost} here (KL divergence)."
-            if cost
-            else "No story goes on from here, so there is no true distribution."
-        )
+        st.caption(writing.cost_in_words(truth, stages[0].probs))
     else:
         both = [("The model", stages[0]), ("What is drawn from", stages[-1])]
         chain = both if view == BEFORE_AFTER else [(stage.name, stage) for stage in stages]
@@ -106,7 +107,7 @@ def page(ref: ModelRef, prompt: str) -> None:
         panel = st.empty()
         one, many = buttons(text, n)
         if one:
-            list(text.go_on(ref, ids, 1, seed, settings))
+            text.draw_one(ref, ids, seed, settings)
             select("generation_strip", len(text.draws) - 1 - first_chip(text))
         parts = writing.halves(ref, prompt, tokens, text)
         panel.html(writing.written(*parts, text.text()))
@@ -129,12 +130,8 @@ def page(ref: ModelRef, prompt: str) -> None:
 def experiment(temperature: float, top_p: float, top_k: int) -> None:
     """Set everything, go back to the prompt and write."""
     writing.forget()
-    settings = {
-        "temperature": temperature,
-        "generation_p": top_p,
-        "generation_k": top_k,
-        "_generation_go": True,
-    }
+    ask(MANY)
+    settings = {"temperature": temperature, "generation_p": top_p, "generation_k": top_k}
     st.session_state.update({**DEFAULTS, **settings})
 
 

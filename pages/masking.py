@@ -29,15 +29,6 @@ TRY: tuple[tuple[str, str, str, list[str]], ...] = (
 )
 
 
-def pair(chosen: ModelRef) -> tuple[ModelRef | None, ModelRef | None]:
-    """A causal and a masked model: the chosen one, and one of the other kind, best with its vocabulary."""
-    own = resources.tokenizer(chosen).hash
-    others = [ref for ref in resources.available_models(session.owner()) if ref.objective != chosen.objective]
-    others.sort(key=lambda ref: resources.tokenizer(ref).hash != own)
-    other = others[0] if others else None
-    return (chosen, other) if chosen.objective == "clm" else (other, chosen)
-
-
 def chips(masked: ModelRef, text: GapText, hidden: list[int]) -> int | None:
     """The text, whose tokens can be pressed, and buttons that hide several; gives back the gap to look at."""
     if text.unused:
@@ -48,7 +39,10 @@ def chips(masked: ModelRef, text: GapText, hidden: list[int]) -> int | None:
     label = "Press a token to hide it or to show it again"
     token_strip(text.segments, key=hiding.STRIP, hidden=hidden, on_press=hiding.press, label=label)
     st.session_state.setdefault(hiding.SEED, 1)
-    chance: dict[str, Any] = {"args": (text.ids, resources.tokenizer(masked).mask_id)}
+    chance: dict[str, Any] = {
+        "args": (text.ids, resources.tokenizer(masked).mask_id),
+        "disabled": len(text.typed) == len(text.seen),
+    }
     names = {i: f"{i}: {viz.visible(text.seen[i].data)}" for i in hidden}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if hidden:
@@ -86,7 +80,8 @@ def guesses(causal: ModelRef | None, masked: ModelRef, text: GapText, hidden: li
             found_left = gap_view.bars(other, "masking_left")
     if why:
         st.caption(lesson.literal(why))
-        possible_story(masked, session.text())
+        if not text.typed:
+            possible_story(masked, session.text())
     with st.expander("Work out these probabilities"):
         left, right = st.columns(2, gap="medium")
         if not isinstance(other, str):
@@ -117,7 +112,7 @@ st.title("Masking")
 st.write("Hide a token and let two models guess it: one sees both sides of the gap, the other only its left.")
 ref, start = session.require_model(), session.text()
 lesson.need_text(start)
-clm, mlm = pair(ref)
+clm, mlm = hiding.pair(ref)
 try:
     if mlm is None:
         st.info(

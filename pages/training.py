@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from ui import nav, resources, run_list, run_view, session, training_form
+from ui import nav, resources, run_choice, run_list, run_view, session, training_form, training_settings
 from ui.lesson import Step, try_this
 
 nav.require_app()
@@ -20,20 +20,20 @@ VERSE = (
 def start() -> None:
     """Start the run that the settings describe. For `on_click`; pressed twice it is one run."""
     try:
-        run_view.show(resources.run_store().start(training_form.spec(), session.owner()))
+        run_choice.show(resources.run_store().start(training_settings.spec(), session.owner()))
     except ValueError as error:
-        run_view.problem(str(error))
+        run_choice.problem(str(error))
 
 
 def start_with(**settings: Any) -> None:
     """Change settings, then start. For `on_click`."""
-    training_form.fill(**settings)
+    training_settings.fill(**settings)
     start()
 
 
 def learn_by_heart() -> None:
     """200 steps on a text of one's own: the pasted one, or else a short verse."""
-    paste = training_form.value("paste")
+    paste = training_settings.value("paste")
     start_with(text="pasted", paste=paste if paste.strip() else VERSE * 2, tokenizer="characters", steps=200)
 
 
@@ -43,15 +43,17 @@ def learn_hidden() -> None:
 
 
 def learn_slowly() -> None:
-    """The same run with a hundredth of the learning rate."""
-    start_with(learning_rate=training_form.value("learning_rate") / 100)
+    """The same run with a hundredth of the learning rate; the settings stay as they are."""
+    rate = training_settings.value("learning_rate")
+    start_with(learning_rate=rate / 100)
+    training_settings.fill(learning_rate=rate)
 
 
 st.title("Training")
 st.write("Watch a model learn: its loss falls from pure guessing towards the best that the text allows.")
-training_form.prepare()
+training_settings.prepare()
 resources.run_store().warm()  # the next run begins at once
-info = run_view.shown()
+info = run_choice.shown()
 does, what = st.columns([5, 4], vertical_alignment="center")
 with does.container(horizontal=True, vertical_alignment="center"):
     idle = info is None or not info.active
@@ -63,18 +65,18 @@ with does.container(horizontal=True, vertical_alignment="center"):
         on_click=start,
     )
     if info is not None:
-        run_view.buttons(info)
+        run_choice.buttons(info)
 if info is not None:
     with what:
         run_view.headline(info)
-run_view.show_problem()
+run_choice.show_problem()
 
 above = st.container()
 picture, settings = st.columns([2, 1], gap="medium")
 below = st.container()
 with picture:
     if info is None:
-        run_view.before_the_first_run(training_form.value("objective"))
+        run_view.before_the_first_run(training_settings.value("objective"))
     else:
         run_view.watch(info, above, below)
 with settings:

@@ -61,6 +61,15 @@ def read(ref: ModelRef, text: str) -> GapText:
     return GapText(tokens, unused, whole_graphemes(seen, text), typed)
 
 
+def pair(chosen: ModelRef) -> tuple[ModelRef | None, ModelRef | None]:
+    """A causal and a masked model: the chosen one, and one of the other kind, best with its vocabulary."""
+    own = resources.tokenizer(chosen).hash
+    others = [ref for ref in resources.available_models(session.owner()) if ref.objective != chosen.objective]
+    others.sort(key=lambda ref: resources.tokenizer(ref).hash != own)
+    other = others[0] if others else None
+    return (chosen, other) if chosen.objective == "clm" else (other, chosen)
+
+
 def _first_gap(text: GapText) -> set[int]:
     """What is hidden before anybody has chosen: the longest word that has something on its right."""
     words = [i for i, token in enumerate(text.seen[:-1]) if token.text.strip().isalpha()]
@@ -133,14 +142,15 @@ def from_the_left(ref: ModelRef, ids: tuple[int, ...]) -> NDArray[Any]:
 
 
 def left_ids(ref: ModelRef, masked: ModelRef, text: GapText, place: int) -> tuple[int, ...] | None:
-    """Ids left of a gap in the causal model's own vocabulary; None if there is a typed ``[MASK]`` among them."""
-    if any(i < place for i in text.typed):
+    """Ids left of a gap in the causal model's own vocabulary; None if a ``[MASK]`` was typed before it."""
+    tokenizer, other = resources.tokenizer(ref), resources.tokenizer(masked)
+    left = text.before(place)
+    if other.mask_id in left:
         return None
-    tokenizer = resources.tokenizer(ref)
-    if tokenizer.hash == resources.tokenizer(masked).hash:
-        return tuple(text.before(place))
-    left = b"".join(token.data for token in text.tokens[: text.unused + place])
-    return tuple(tokenizer.encode(left.decode("utf-8", "ignore")))
+    if tokenizer.hash == other.hash:
+        return tuple(left)
+    data = b"".join(other.token_bytes(token_id) for token_id in left)
+    return tuple(tokenizer.encode(data.decode("utf-8", "ignore")))
 
 
 @st.cache_resource(max_entries=32, show_spinner="Asking the story grammar …")

@@ -26,9 +26,12 @@ def batch(ref: ModelRef, text: GapText) -> None:
     st.session_state.setdefault(SEED, 1)
     tokenizer, ids = resources.tokenizer(ref), text.ids
     st.write(
-        "Each token is chosen with a chance of 15 %. Of the chosen, 80 % become the mask, 10 % a random token, "
-        "and 10 % stay. The model must give back every chosen one; nothing else is scored."
+        "Each token is chosen with a chance of 15 %. Of the chosen, 80 % become the mask, 10 % a random "
+        "token, and 10 % stay. The model must give back every chosen one; nothing else is scored."
     )
+    if len(text.typed) == len(text.seen):
+        st.info("Every token here is hidden already. Type a word to see what training would hide of it.")
+        return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.number_input("Seed", 0, 2**31, key=SEED, persist_state="session", width=160)
         st.button("Draw again", key="masking_again", on_click=_again)
@@ -88,6 +91,6 @@ def paid(causal: ModelRef | None, masked: ModelRef, text: GapText, hidden: list[
             f"{len(known):,} of {n:,} positions are scored, each guessed from everything that is not hidden."
         )
     st.caption(
-        "The two losses average over different questions, asked with different help: a smaller one is no better "
-        "model. A masked model gives no probability to a whole text, so it has no perplexity."
+        "The two losses average over different questions, asked with different help: a smaller one is no "
+        "better model. A masked model gives no probability to a whole text, so it has no perplexity."
     )

@@ -240,8 +240,11 @@ def oracle_for(ref: ModelRef) -> "Oracle | None":
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the story grammar …")
-def _oracle(ref: ModelRef) -> "Oracle":
+def _oracle(ref: ModelRef) -> "Oracle | None":
     from engine.grammar import default_grammar
     from engine.oracle import Oracle
 
-    return Oracle(default_grammar(), tokenizer(ref))
+    try:
+        return Oracle(default_grammar(), tokenizer(ref))
+    except ValueError:
+        return None  # this vocabulary can't spell the stories, or its tokens reach across their words

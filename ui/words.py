@@ -10,6 +10,9 @@ STATES = {
     "finished": ("blue", ":material/flag:"),
     "failed": ("red", ":material/warning:"),
 }
+LOSS_NAMES = {"clm": "Validation loss", "mlm": "Masked loss"}
+UNITS = {"clm": "nats per token", "mlm": "nats per hidden token"}
+OBJECTIVES = {"clm": "next token", "mlm": "hidden tokens"}
 
 
 def duration(seconds: float) -> str:

@@ -10,12 +10,13 @@ import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.metrics import kl_divergence
 from engine.sampling import Stage, TextStream, generate, next_logits
 from engine.tokenizers import Token
 from ui import resources
 from ui.lesson import LONGEST_TRUTH
 from ui.resources import ModelRef
-from viz import format_count, format_number, format_prob
+from viz import format_count, format_nats, format_number, format_prob
 
 _STORE = "_writing"
 _SHOWN = 1500  # characters of a long prompt that are drawn
@@ -70,6 +71,11 @@ class Writing:
     def restart(self) -> None:
         """Back to the prompt. For `on_click`."""
         self.draws, self.asked = [], 0
+
+    def draw_one(self, ref: ModelRef, prompt: list[int], seed: int, settings: dict[str, Any]) -> None:
+        """Draw one more token."""
+        self.asked = 0
+        list(self.go_on(ref, prompt, 1, seed, settings))
 
     def go_on(
         self, ref: ModelRef, prompt: list[int], n: int, seed: int, settings: dict[str, Any]
@@ -148,6 +154,14 @@ def cuts_in_words(stages: Sequence[Stage]) -> str:
         for stage in stages[2:]
     ]
     return f"Order: temperature → top-k → top-p → min-p. {'; '.join(cuts) or 'Nothing is cut away'}."
+
+
+def cost_in_words(truth: NDArray[Any] | None, probs: NDArray[Any]) -> str:
+    """How far the model's distribution is from the true one."""
+    if truth is None:
+        return "No story goes on from here, so there is no true distribution."
+    cost = format_nats(float(kl_divergence(truth, probs)))
+    return f"To believe the model instead of the truth costs {cost} here (KL divergence)."
 
 
 def halves(ref: ModelRef, prompt: str, tokens: Sequence[Token], text: Writing) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """Distributions over tokens: bars, stages of sampling, the best guesses at every position."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,19 @@ _ROW = 26  # pixels for one bar
 
 def _tail_label(n_tail: int) -> str:
     return f"all other\n{format_count(n_tail)} tokens"
+
+
+def _ticks(top: float) -> list[float]:
+    """A few round places from 0 to the largest bar; the axis runs on for the labels, where no bar can be.
+
+    >>> _ticks(1.0), _ticks(0.32)
+    ([0.0, 0.5, 1.0], [0.0, 0.1, 0.2, 0.3])
+    """
+    if top <= 0:
+        return [0.0]
+    power = 10.0 ** math.floor(math.log10(top / 3))
+    step = next(m * power for m in (1, 2, 5, 10) if top / (m * power) < 3.5)
+    return [round(i * step, 12) for i in range(int(top / step + 1e-9) + 1)]
 
 
 def _check_total(probs: np.ndarray, tail: float, name: str) -> None:
@@ -125,7 +139,7 @@ def distribution_bars(
     _label_axis(fig, rows)
     top = max(float(t.x.max()) for t in fig.data) if rows else 1.0
     room = 1.75 if true_index is not None else 1.3
-    fig.update_xaxes(title_text=escape(unit), range=[0, max(top, 1e-9) * room], nticks=6, rangemode="tozero")
+    fig.update_xaxes(title_text=escape(unit), range=[0, max(top, 1e-9) * room], tickvals=_ticks(top))
     best = f"Most likely: {labels[0]} with {format_prob(given[0][0])}. " if len(labels) else ""
     alt = f"Bars of {unit}, {len(labels)} tokens and the rest. {best}" + (
         f"The token marked {true_note!r} is {labels[true_index]}." if true_index is not None else ""
@@ -185,7 +199,7 @@ def sampling_stages(
         _add_stage(fig, rows, values[0], values[i], name, i > 0, drawn, len(labels), divmod(i, columns))
     top = max(float(v.max()) for v in values)
     room = 1.5 if chosen is None else 1.9
-    fig.update_xaxes(range=[0, top * room], nticks=4, showticklabels=True)
+    fig.update_xaxes(range=[0, top * room], tickvals=_ticks(top), showticklabels=True)
     fig.update_xaxes(title_text="probability", row=n_rows)
     fig.update_annotations(yshift=4)
     kept = [int((v[: len(labels)] > 0).sum()) for v in values]

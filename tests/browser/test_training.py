@@ -140,8 +140,9 @@ def test_from_pasted_text_to_a_model_that_writes(training_server: Server, browse
         "200 steps",
     )
     stop(page, server, run_id)  # if it is not at its end by now
-    expect(page.locator(".st-key-training_use")).to_be_visible(timeout=SLOW)
-    page.locator(".st-key-training_use").get_by_role("button").click()
+    use = page.locator(f".st-key-training_use_{run_id}").get_by_role("button")
+    expect(page.get_by_text(re.compile("finished|stopped")).first).to_be_visible(timeout=SLOW)
+    use.click(timeout=SLOW)
     settle(page)
     no_exception(page)
 
@@ -213,7 +214,7 @@ def test_markup_is_never_markup(training_server: Server, browse: Browse) -> None
     set_up(page, server, f"{MARKUP} " * 40, 10, seed=3)
     run_id = start(page)
     wait_until(lambda: status(server, run_id)["state"] == "finished", "the run")
-    expect(page.locator(".st-key-training_use")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("finished").first).to_be_visible(timeout=SLOW)
     settle(page)
     assert page.locator("img[src=x]").count() == 0
     main = page.get_by_test_id("stMain")

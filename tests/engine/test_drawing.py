@@ -73,7 +73,9 @@ def test_worked_out_by_hand() -> None:
     w = worked_out(C, stages, 3, 2.0)
     assert (w.logit, w.top) == (2.4, 3.2)
     assert w.weight == pytest.approx(math.exp(-0.4))
-    assert w.total == pytest.approx(math.exp(0) + math.exp(-1.05) + math.exp(-1.4) + math.exp(-0.4) + math.exp(-2.1))
+    assert w.total == pytest.approx(
+        math.exp(0) + math.exp(-1.05) + math.exp(-1.4) + math.exp(-0.4) + math.exp(-2.1)
+    )
     assert w.tempered == pytest.approx(0.28055, abs=1e-5)
     assert w.kept == pytest.approx(0.84554, abs=1e-5)
     assert w.final == pytest.approx(0.3318, abs=1e-4)

@@ -24,7 +24,11 @@ from engine.metrics import cross_entropy
 from engine.model import Transformer
 from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
 
-TOKENIZERS = [byte_tokenizer(), train_bpe("the cat sat on the mat " * 20, 280), char_tokenizer("the cat sat[MASK]<|endoftext|>")]
+TOKENIZERS = [
+    byte_tokenizer(),
+    train_bpe("the cat sat on the mat " * 20, 280),
+    char_tokenizer("the cat sat[MASK]<|endoftext|>"),
+]
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=lambda t: t.name)
@@ -92,7 +96,9 @@ def test_guess_by_hand() -> None:
     assert found.surprisal == pytest.approx(4.6993, abs=5e-5)
     assert found.true_probs is not None and found.true_probs.tolist() == [0.5, 0, 0]
     # 0.5 ln(0.5/0.60695) + 0.5 ln(0.5/0.07432)
-    assert found.cost == pytest.approx(0.5 * math.log(0.5 / 0.6069467366) + 0.5 * math.log(0.5 / 0.0743245295), abs=1e-6)
+    assert found.cost == pytest.approx(
+        0.5 * math.log(0.5 / 0.6069467366) + 0.5 * math.log(0.5 / 0.0743245295), abs=1e-6
+    )
     unknown = guess(logits, 2)
     assert (unknown.rank, unknown.surprisal, unknown.true_probs, unknown.cost) == (None, None, None, None)
     with pytest.raises(ValueError, match="not finite"):

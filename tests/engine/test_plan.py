@@ -11,7 +11,11 @@ from engine.plan import SIZES, Timing, make_plan, make_tokenizer, parameter_coun
 from engine.tokenizers import byte_tokenizer, char_tokenizer
 
 SWITCHES = itertools.product(
-    ("learned", "sinusoidal", "rotary"), ("layernorm", "rmsnorm"), ("gelu", "swiglu"), ("pre", "post"), (True, False)
+    ("learned", "sinusoidal", "rotary"),
+    ("layernorm", "rmsnorm"),
+    ("gelu", "swiglu"),
+    ("pre", "post"),
+    (True, False),
 )
 
 
@@ -26,7 +30,9 @@ def test_parameter_count_is_that_of_the_model(positions, norm, activation, place
 
 def test_sizes_grow_and_are_legal():
     counts = [
-        parameter_count(ModelConfig(512, s.context_length, s.n_layer, s.n_head, s.d_model, positions="rotary"))
+        parameter_count(
+            ModelConfig(512, s.context_length, s.n_layer, s.n_head, s.d_model, positions="rotary")
+        )
         for s in SIZES
     ]
     assert counts == sorted(counts) and counts[0] < 200_000 and counts[-1] < 5_000_000

@@ -64,7 +64,10 @@ def test_p05_perplexity_never_overflows():
         ([START, evaluation(9, 9.0, 9.0)], "Worse than guessing"),
         ([START, FLOOR, evaluation(9, 0.6, 0.53)], "Only 0.030 nats above the floor"),
         ([START, FLOOR, evaluation(9, 1.6, 1.5)], "1.00 nats above the floor: 83% of the way from guessing"),
-        ([START, evaluation(9, 1.6, 1.5), evaluation(18, 0.4, 1.9)], "best at step 9 (1.50 nats) and has risen to 1.90"),
+        (
+            [START, evaluation(9, 1.6, 1.5), evaluation(18, 0.4, 1.9)],
+            "best at step 9 (1.50 nats) and has risen to 1.90",
+        ),
         ([START, evaluation(9, 1.6, math.log(4))], "between 4.0 equally likely tokens instead of 512"),
         ([START, evaluation(9, None, math.nan)], "not a finite number"),
         ([], "first numbers"),

@@ -20,7 +20,7 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> OpenPage:
     monkeypatch.setattr(RunStore, "warm", lambda self: None)  # no test here trains: no worker need stand by
 
     def opener(name: str, query: dict[str, str] | None = None, **state: Any) -> AppTest:
-        at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
         for key, value in state.items():
             at.session_state[key] = value
         for key, value in (query or {}).items():

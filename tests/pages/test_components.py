@@ -59,7 +59,7 @@ def curve_page() -> None:
 
 
 def run(page: Any) -> AppTest:
-    return AppTest.from_function(page, default_timeout=30).run()
+    return AppTest.from_function(page, default_timeout=90).run()
 
 
 def sent(at: AppTest) -> Any:
@@ -129,7 +129,7 @@ def test_a_selection_beyond_a_shorter_text_falls_back():
 def test_grid_sends_one_byte_a_weight(objective, size):
     import base64
 
-    at = AppTest.from_function(grid_page, default_timeout=30)
+    at = AppTest.from_function(grid_page, default_timeout=90)
     at.session_state["objective"] = objective
     data = sent(at.run())
     raw = np.frombuffer(base64.b64decode(data["weights"]), dtype=np.uint8)

@@ -67,7 +67,7 @@ def test_damaged_weights_are_a_sentence(
 
 def test_a_page_run_alone_goes_through_app() -> None:
     """Without a first run of app.py, `switch_page` starts the page alone: the guard must bring the frame."""
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
     at.switch_page(f"pages/{PAGES[-1]}.py").run()
     check(at)
 

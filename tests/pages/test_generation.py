@@ -1,4 +1,4 @@
-"""The Generation page: what it shows is what the engine computes, and nothing that a person types breaks it."""
+"""The Generation page: what it shows is what the engine computes, and no typed text breaks it."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints import Checkpoint
 from engine.sampling import cumulative_line, generate, sampling_stages
 from engine.tokenizers import byte_tokenizer, char_tokenizer
-from tests.pages.conftest import OpenPage, component, plotly
+from tests.pages.conftest import OpenPage, plotly
 from tests.pages.tiny import array, save_tiny
 from ui import resources, worked_sampling, writing
 
@@ -65,19 +65,25 @@ def test_the_first_picture_is_the_engines(open_page: OpenPage, model: Checkpoint
 
 
 def test_a_stage_for_every_cut_in_the_order_that_is_said(open_page: OpenPage, model: Checkpoint) -> None:
-    at = open_page("generation", text=PROMPT, generation_k=5, generation_min_p=0.2, generation_view="Every stage")
+    at = open_page(
+        "generation", text=PROMPT, generation_k=5, generation_min_p=0.2, generation_view="Every stage"
+    )
     names = [a["text"] for a in plotly(at, "generation_stages")["layout"]["annotations"]]
     assert names == ["softmax", "temperature", "top-k", "top-p", "min-p"]
     assert "temperature → top-k → top-p → min-p" in captions(at)
 
 
-def test_temperature_0_draws_the_likeliest_and_the_chart_is_one_bar(open_page: OpenPage, model: Checkpoint) -> None:
+def test_temperature_0_draws_the_likeliest_and_the_chart_is_one_bar(
+    open_page: OpenPage, model: Checkpoint
+) -> None:
     at = open_page("generation", text=PROMPT, query={"temperature": "0.0"})
     assert at.slider(key="temperature").value == 0
     _, after = bars(at)
     assert sorted(after.tolist()) == [0] * 9 + [1]
     at.button(key="generation_write").click().run()
-    expected = [s.id for s in generate(model.model, model.tokenizer.encode(PROMPT), n_tokens=60, temperature=0)]
+    expected = [
+        s.id for s in generate(model.model, model.tokenizer.encode(PROMPT), n_tokens=60, temperature=0)
+    ]
     assert drawn(at) == expected
 
 
@@ -107,7 +113,8 @@ def test_undo_restart_and_the_dice(open_page: OpenPage, model: Checkpoint) -> No
     assert base[at_u] <= second.u <= base[at_u] + lengths[at_u] + 1e-6
     assert lengths[at_u] == pytest.approx(second.prob, abs=1e-6)
     probs = sampling_stages(
-        writing.logits_after(resources.shipped_models()[0], (*model.tokenizer.encode(PROMPT), first.id)), top_p=0.9
+        writing.logits_after(resources.shipped_models()[0], (*model.tokenizer.encode(PROMPT), first.id)),
+        top_p=0.9,
     )[-1].probs
     assert len(lengths) == len(cumulative_line(probs, show=[second.id]))
     at.button(key="generation_undo").click().run()
@@ -143,7 +150,10 @@ def test_a_prompt_of_many_bytes_stays_whole(open_page: OpenPage, model: Checkpoi
     assert len(drawn(at)) == 1
 
 
-@pytest.mark.parametrize("data, shown", [(b"\xf0\x9f\x98", "\\xf0\\x9f\\x98"), (b"\xf0\x9f\x98\x80", "😀"), ("\ufffd".encode(), "\ufffd")])
+@pytest.mark.parametrize(
+    "data, shown",
+    [(b"\xf0\x9f\x98", "\\xf0\\x9f\\x98"), (b"\xf0\x9f\x98\x80", "😀"), ("\ufffd".encode(), "\ufffd")],
+)
 def test_half_a_character_waits_and_is_shown_as_bytes_at_the_end(data: bytes, shown: str) -> None:
     text = writing.Writing(("m", "p"))
     text.draws = [writing.Draw(i, data[i : i + 1], 0.1, 1.0, 1.0, {}) for i in range(len(data))]

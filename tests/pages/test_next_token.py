@@ -15,7 +15,7 @@ from engine.tokenizers import char_tokenizer
 from engine.trace import Trace, trace
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
-from ui import resources
+from ui import resources, worked
 from viz import format_number, visible
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
@@ -70,7 +70,7 @@ def test_bars_are_the_engine_s_and_add_up_to_one(open_page: OpenPage, checkpoint
     assert abs(drawn.sum() - 1) < 1e-6
     ticks = plotly(at, "next_token_bars")["layout"]["yaxis"]["ticktext"]
     assert ticks[0] == visible(checkpoint.tokenizer.token_bytes(int(probs.argmax())))
-    assert ticks[-1] == f"all other {len(probs) - k} tokens"
+    assert ticks[-1] == f"all other<br>{len(probs) - k} tokens"
 
 
 def test_a_position_from_the_address_marks_what_came(open_page: OpenPage, checkpoint: Checkpoint) -> None:
@@ -132,7 +132,7 @@ def test_chain_rule_ties_out(open_page: OpenPage, checkpoint: Checkpoint) -> Non
     probabilities = at.dataframe[0].value["probability"]
     loss = -math.log(math.prod(probabilities)) / len(probabilities)
     formula = next(element.value for element in at.latex if "perplexity" in element.value)
-    assert f"= {math.exp(loss):.4g}" in formula
+    assert f"= {worked.tex(math.exp(loss))}" in formula
     first = len(checkpoint.tokenizer.tokens(STORY)[0].data)
     bits = loss * len(probabilities) / math.log(2) / (len(STORY) - first)
     assert f"= {bits:.4g}" in formula

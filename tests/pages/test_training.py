@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from engine import corpus as texts
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, own_text
+from engine.plan import make_tokenizer
 from engine.runs import RunSpec, RunStore
 from engine.tokenizers import byte_tokenizer
 from tests.pages.conftest import OpenPage, component
@@ -36,7 +37,9 @@ def few_stories(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(texts, "stories", lambda: Corpus("Stories", "stories", line * 200, line * 40))
 
 
-def make_run(home: Path, owner: str = MINE, *, name: str = "a run", objective: str = "clm", records: list | None = None) -> str:
+def make_run(
+    home: Path, owner: str = MINE, *, name: str = "a run", objective: str = "clm", records: list | None = None
+) -> str:
     tokenizer = byte_tokenizer()
     config = ModelConfig(tokenizer.model_vocab_size(objective), 16, 1, 1, 8, objective=objective)
     spec = RunSpec(name, own_text(STORY * 4, name=name), tokenizer, config, TrainConfig(steps=20))
@@ -101,7 +104,9 @@ def test_start_makes_the_run_that_the_settings_describe_and_pressing_twice_makes
 
 
 def test_the_statistics_are_said_before_training(open_page: OpenPage) -> None:
-    at = open_page("training", training_text="pasted", training_paste="ab cd\n" * 100, training_tokenizer="bytes")
+    at = open_page(
+        "training", training_text="pasted", training_paste="ab cd\n" * 100, training_tokenizer="bytes"
+    )
     words = said(at)
     assert "600 characters (6 different), 200 words" in words  # a b c d, space, newline
     assert "600 to learn from (9 rows of 64)" in words
@@ -124,8 +129,12 @@ def test_a_blank_text_is_refused_in_words(open_page: OpenPage, loupe_home: Path,
     assert not at.exception and "blank" in at.error[0].value and runs(loupe_home) == []
 
 
-def test_a_short_text_is_refused_with_the_numbers_and_a_way_out(open_page: OpenPage, loupe_home: Path) -> None:
-    at = open_page("training", training_text="pasted", training_paste="a" * 40, training_tokenizer="characters")
+def test_a_short_text_is_refused_with_the_numbers_and_a_way_out(
+    open_page: OpenPage, loupe_home: Path
+) -> None:
+    at = open_page(
+        "training", training_text="pasted", training_paste="a" * 40, training_tokenizer="characters"
+    )
     assert "40 tokens" in at.warning[0].value and "65" in at.warning[0].value
     at.button(key="training_start").click().run()
     assert "40 tokens" in at.error[0].value and runs(loupe_home) == []
@@ -137,21 +146,30 @@ def test_a_short_text_is_refused_with_the_numbers_and_a_way_out(open_page: OpenP
 def test_one_symbol_with_characters_can_be_trained_and_with_bpe_is_too_short(
     open_page: OpenPage, loupe_home: Path
 ) -> None:
-    at = open_page("training", training_text="pasted", training_paste="a" * 1000, training_tokenizer="characters")
+    at = open_page(
+        "training", training_text="pasted", training_paste="a" * 1000, training_tokenizer="characters"
+    )
     at.button(key="training_start").click().run()
     assert not at.exception and not at.error and len(runs(loupe_home)) == 1
     at = open_page("training", training_text="pasted", training_paste="a" * 1000, training_vocab_size=300)
     assert "one training row needs 65" in at.warning[0].value.replace("\\", "")
 
 
-def test_a_run_with_one_symbol_says_that_there_is_nothing_to_learn(open_page: OpenPage, loupe_home: Path) -> None:
+def test_a_run_with_one_symbol_says_that_there_is_nothing_to_learn(
+    open_page: OpenPage, loupe_home: Path
+) -> None:
     spec = RunSpec(
-        "one", own_text("a" * 200), training_form.make_tokenizer("characters", own_text("a")),
+        "one", own_text("a" * 200), make_tokenizer("characters", own_text("a")),
         ModelConfig(1, 16, 1, 1, 8), TrainConfig(steps=5),
     )  # fmt: skip
     run_id = RunStore(loupe_home).create(spec, MINE)
-    records = [{"kind": "eval", "step": n, "train_loss": 0.0, "val_loss": 0.0, "bits_per_byte": 0.0, "seconds": 1.0} for n in (0, 5)]
-    (loupe_home / "runs" / run_id / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    records = [
+        {"kind": "eval", "step": n, "train_loss": 0.0, "val_loss": 0.0, "bits_per_byte": 0.0, "seconds": 1.0}
+        for n in (0, 5)
+    ]
+    (loupe_home / "runs" / run_id / "metrics.jsonl").write_text(
+        "".join(json.dumps(r) + "\n" for r in records)
+    )
     at = open_page("training", query={"run": run_id}, _owner_proposal=MINE)
     assert not at.exception and "nothing to learn" in said(at)
     assert metrics(at)["Validation loss"] == "0" and metrics(at)["Perplexity"] == "1.00"
@@ -207,7 +225,9 @@ def test_the_optimizer_brings_its_learning_rate(open_page: OpenPage) -> None:
 
 
 def test_an_upload_in_another_encoding_asks_for_it(open_page: OpenPage, loupe_home: Path) -> None:
-    at = open_page("training", training_text="uploaded", training_tokenizer="bytes", training_context_length=8)
+    at = open_page(
+        "training", training_text="uploaded", training_tokenizer="bytes", training_context_length=8
+    )
     at.file_uploader(key="training_file").upload("menu.txt", b"caf\xe9 " * 40, "text/plain").run()
     assert not at.exception and "byte 3" in at.warning[0].value.replace("\\", "")
     at.selectbox(key="training_encoding").set_value("cp1252").run()
@@ -220,7 +240,9 @@ def test_an_upload_in_another_encoding_asks_for_it(open_page: OpenPage, loupe_ho
 
 
 def test_a_byte_order_mark_is_not_part_of_the_text(open_page: OpenPage, loupe_home: Path) -> None:
-    at = open_page("training", training_text="uploaded", training_tokenizer="bytes", training_context_length=8)
+    at = open_page(
+        "training", training_text="uploaded", training_tokenizer="bytes", training_context_length=8
+    )
     at.file_uploader(key="training_file").upload("bom.txt", b"\xef\xbb\xbf" + b"hi " * 40, "text/plain").run()
     at.button(key="training_start").click().run()
     assert (loupe_home / "runs" / runs(loupe_home)[0] / "corpus.txt").read_bytes() == b"hi " * 40
@@ -228,7 +250,9 @@ def test_a_byte_order_mark_is_not_part_of_the_text(open_page: OpenPage, loupe_ho
 
 def test_a_picture_renamed_txt_is_refused(open_page: OpenPage, loupe_home: Path) -> None:
     at = open_page("training", training_text="uploaded")
-    at.file_uploader(key="training_file").upload("cat.txt", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" * 9, "text/plain").run()
+    at.file_uploader(key="training_file").upload(
+        "cat.txt", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" * 9, "text/plain"
+    ).run()
     assert not at.exception and "not text" in at.warning[0].value
     at.button(key="training_start").click().run()
     assert "not text" in at.error[0].value and runs(loupe_home) == []
@@ -248,7 +272,11 @@ def test_the_numbers_of_a_run(open_page: OpenPage, loupe_home: Path) -> None:
     at = open_page("training", query={"run": run_id}, _owner_proposal=MINE)
     assert not at.exception
     shown = metrics(at)
-    assert shown["Validation loss"] == "2.00" and shown["Perplexity"] == "7.39" and shown["Above the floor"] == "0.500"
+    assert (
+        shown["Validation loss"] == "2.00"
+        and shown["Perplexity"] == "7.39"
+        and shown["Above the floor"] == "0.500"
+    )
     curve = component(at, f"training_curve_{run_id}")
     assert [line["name"] for line in curve["series"]] == ["training loss, each step", "validation loss"]
     assert curve["series"][1]["x"] == [0, 10] and curve["series"][1]["y"] == [5.55, 2.0]
@@ -260,12 +288,27 @@ def test_the_numbers_of_a_run(open_page: OpenPage, loupe_home: Path) -> None:
 def test_r05_gaps_and_a_banner_where_the_loss_is_not_finite(open_page: OpenPage, loupe_home: Path) -> None:
     losses = [2.1, math.nan, 2.0, math.inf, 1.9]
     records = [{"kind": "step", "step": n + 1, "loss": loss, "seconds": n} for n, loss in enumerate(losses)]
-    records.append({"kind": "eval", "step": 5, "train_loss": math.nan, "val_loss": math.nan, "bits_per_byte": None, "seconds": 5})
+    records.append(
+        {
+            "kind": "eval",
+            "step": 5,
+            "train_loss": math.nan,
+            "val_loss": math.nan,
+            "bits_per_byte": None,
+            "seconds": 5,
+        }
+    )
     run_id = make_run(loupe_home, records=records)
     at = open_page("training", query={"run": run_id}, _owner_proposal=MINE)
     assert not at.exception
     line = component(at, f"training_curve_{run_id}")["series"][0]
-    assert line["x"] == [1, 2, 3, 4, 5] and [y is None for y in line["y"]] == [False, True, False, True, False]
+    assert line["x"] == [1, 2, 3, 4, 5] and [y is None for y in line["y"]] == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
     assert "step 2, 4" in at.error[0].value
     assert metrics(at)["Validation loss"] == "not finite"
 
@@ -285,9 +328,15 @@ def test_masked_numbers_have_another_name(open_page: OpenPage, loupe_home: Path)
     run_id = make_run(loupe_home, objective="mlm", records=records)
     at = open_page("training", query={"run": run_id}, _owner_proposal=MINE)
     assert not at.exception
-    assert "Masked loss" in metrics(at) and "Validation loss" not in metrics(at) and "Perplexity" not in metrics(at)
+    assert (
+        "Masked loss" in metrics(at)
+        and "Validation loss" not in metrics(at)
+        and "Perplexity" not in metrics(at)
+    )
     curve = component(at, f"training_curve_{run_id}")
-    assert curve["yTitle"].startswith("masked-token loss") and curve["perplexity"] == "masked-token perplexity"
+    assert (
+        curve["yTitle"].startswith("masked-token loss") and curve["perplexity"] == "masked-token perplexity"
+    )
     assert "a [MASK] b" in said(at) and "a y b" in said(at)
 
 
@@ -323,7 +372,10 @@ def test_a_link_to_a_deleted_run_is_explained(open_page: OpenPage) -> None:
 
 
 def test_my_runs_can_be_shown_used_and_deleted(open_page: OpenPage, loupe_home: Path) -> None:
-    old, new = make_run(loupe_home, name="old", records=EVALS), make_run(loupe_home, name="new", records=EVALS)
+    old, new = (
+        make_run(loupe_home, name="old", records=EVALS),
+        make_run(loupe_home, name="new", records=EVALS),
+    )
     at = open_page("training", _owner_proposal=MINE)
     assert {b.key for b in at.button} >= {f"training_delete_yes_{old}", f"training_delete_yes_{new}"}
     other = old if at.query_params["run"] == new else new
@@ -338,7 +390,11 @@ def test_u12_markup_is_shown_as_it_is(open_page: OpenPage, loupe_home: Path) -> 
     sample = {"kind": "sample", "step": 10, "prompt": MARKUP, "text": MARKUP}
     run_id = make_run(loupe_home, name=MARKUP, records=[*EVALS, sample])
     at = open_page(
-        "training", query={"run": run_id}, _owner_proposal=MINE, training_text="pasted", training_paste=MARKUP * 9
+        "training",
+        query={"run": run_id},
+        _owner_proposal=MINE,
+        training_text="pasted",
+        training_paste=MARKUP * 9,
     )
     assert not at.exception
     for element in (*at.markdown, *at.caption, *at.info, *at.warning, *at.error):
@@ -351,8 +407,13 @@ def test_try_this_starts_a_run_of_its_own(open_page: OpenPage, loupe_home: Path)
     at = open_page("training", _owner_proposal=MINE)
     at.button(key="try_0").click().run()
     assert not at.exception and not at.error
-    settings = [json.loads((loupe_home / "runs" / r / "run.json").read_text("utf-8")) for r in runs(loupe_home)]
+    settings = [
+        json.loads((loupe_home / "runs" / r / "run.json").read_text("utf-8")) for r in runs(loupe_home)
+    ]
     assert [(s["train"]["steps"], s["corpus"]["kind"]) for s in settings] == [(200, "pasted")]
     at.button(key="try_1").click().run()
-    kinds = {json.loads((loupe_home / "runs" / r / "run.json").read_text("utf-8"))["model"]["objective"] for r in runs(loupe_home)}
+    kinds = {
+        json.loads((loupe_home / "runs" / r / "run.json").read_text("utf-8"))["model"]["objective"]
+        for r in runs(loupe_home)
+    }
     assert kinds == {"clm", "mlm"}

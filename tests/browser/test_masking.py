@@ -1,0 +1,133 @@
+"""Hiding tokens in a real browser: by click, by keyboard, several at once."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, settle
+from ui import resources
+
+STORY = "Once upon a time, there was a princess called Nora. She"
+MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
+
+pytestmark = pytest.mark.skipif(
+    {ref.objective for ref in resources.shipped_models()} != {"clm", "mlm"},
+    reason="pretrained/ has no pair of a causal and a masked model",
+)
+
+
+def open_masking(server: Server, page: Page, text: str = STORY) -> None:
+    open_at(page, f"{server.url}/masking?text={quote(text)}")
+    expect(page.locator(".st-key-masking_both .js-plotly-plot")).to_be_visible()
+    settle(page)
+
+
+def chip(page: Page, index: int) -> Locator:
+    return page.locator(f".st-key-masking_strip .chip[data-index='{index}']")
+
+
+def gaps(page: Page) -> Locator:
+    return page.locator(".st-key-masking_strip .chip.hidden")
+
+
+def bars(page: Page, side: str) -> str:
+    return page.locator(f".st-key-masking_{side} .barlayer").first.inner_html()
+
+
+def changed(page: Page, side: str, before: str) -> None:
+    """Wait until the bars of a side are others."""
+    page.wait_for_function(
+        "([side, before]) => { const e = document.querySelector(`.st-key-masking_${side} .barlayer`);"
+        " return e && e.innerHTML !== before }",
+        arg=[side, before],
+    )
+
+
+@pytest.mark.parametrize("how", ["click", "keyboard"])
+def test_hide_a_token_and_both_guesses_change(server: Server, browse: Browse, how: str) -> None:
+    page = browse()
+    open_masking(server, page)
+    expect(gaps(page)).to_have_count(1)
+    first = int(gaps(page).get_attribute("data-index") or 0)
+    target = first - 1
+    before = {side: bars(page, side) for side in ("left", "both")}
+    if how == "click":
+        chip(page, target).click()
+    else:
+        chip(page, first).focus()
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("Enter")
+    expect(gaps(page)).to_have_count(2)
+    expect(chip(page, target)).to_have_attribute("aria-label", re.compile("hidden by the mask"))
+    for side in ("left", "both"):
+        changed(page, side, before[side])
+    settle(page)
+    expect(chip(page, target)).to_have_attribute("aria-pressed", "true")
+    if how == "click":
+        chip(page, target).click()
+    else:
+        page.keyboard.press("Enter")  # the chip still has the focus
+    expect(gaps(page)).to_have_count(1)
+    settle(page)
+    assert int(gaps(page).get_attribute("data-index") or 0) == first
+    no_exception(page)
+
+
+def test_gaps_survive_a_page_change(server: Server, browse: Browse) -> None:
+    page = browse()
+    open_masking(server, page)
+    page.get_by_role("button", name="Hide all").click()
+    n = page.locator(".st-key-masking_strip .chip").count()
+    expect(gaps(page)).to_have_count(n)
+    settle(page)
+    links = page.get_by_test_id("stSidebarNavLink")
+    links.filter(has_text="Home").click()
+    expect(page.get_by_role("heading", level=1, name="Loupe")).to_be_visible()
+    settle(page)
+    links.filter(has_text="Masking").click()
+    expect(gaps(page)).to_have_count(n)
+    no_exception(page)
+
+
+def test_a_typed_mask_is_one_chip(server: Server, browse: Browse) -> None:
+    page = browse()
+    open_masking(server, page, "Once upon a time, there was a [MASK] called Nora. She")
+    expect(gaps(page)).to_have_count(1)
+    expect(gaps(page)).to_have_text("[MASK]")
+    no_exception(page)
+
+
+def test_a_training_row_can_be_drawn_again(server: Server, browse: Browse) -> None:
+    page = browse()
+    open_masking(server, page)
+    page.get_by_role("tab", name="How a training batch hides tokens").click()
+    strip = page.locator(".st-key-masking_batch .strip")
+    expect(strip).to_be_visible()
+    page.get_by_role("button", name="Draw again").click()
+    settle(page)
+    expect(page.locator(".st-key-masking_batch .chip").first).to_be_visible()
+    expect(page.get_by_role("tab", name="How a training batch hides tokens")).to_have_attribute(
+        "aria-selected", "true"
+    )
+    no_exception(page)
+
+
+def test_markup_is_only_text(server: Server, browse: Browse) -> None:
+    page = browse()
+    open_masking(server, page, MARKUP)
+    main = page.get_by_test_id("stMain")
+    expect(main.locator("img, b")).to_have_count(0)
+    no_exception(page)
+
+
+@pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 1280), ("light", 390)])
+def test_everyone_can_read_it(server: Server, browse: Browse, scheme: str, width: int) -> None:
+    page = browse(scheme=scheme, width=width, height=800 if width > 400 else 844)
+    open_masking(server, page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if width > 400:
+        box = page.locator(".st-key-masking_both").bounding_box()
+        assert box is not None and box["y"] < 500, "the picture begins above the fold"
+    assert not axe(page)

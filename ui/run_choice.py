@@ -1,0 +1,117 @@
+"""Which run is looked at, and what its owner can do with it."""
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from ui import nav, resources, session
+from ui.lesson import literal
+
+if TYPE_CHECKING:
+    from engine.runs import RunInfo
+
+_SHOWN, _IN_ADDRESS, _PROBLEM = "_training_run", "_training_run_in_address", "_training_problem"
+
+
+def show(run_id: str | None) -> None:
+    """Look at a run. For `on_click`."""
+    st.session_state[_SHOWN] = run_id
+
+
+def forget(run_id: str) -> None:
+    """Don't look at a run any more that has been deleted."""
+    if st.session_state.get(_SHOWN) == run_id:
+        st.session_state[_SHOWN] = st.session_state[_IN_ADDRESS] = None
+        st.query_params.pop("run", None)
+
+
+def shown() -> "RunInfo | None":
+    """The run to show: the one in the address, else the one looked at last, else this person's newest."""
+    state, linked = st.session_state, st.query_params.get("run")
+    if linked and linked != state.get(_IN_ADDRESS):
+        state[_SHOWN] = linked  # opened from a link, after a reload, or with the browser's Back
+    info = _find(state.get(_SHOWN))
+    if info is None:
+        mine = resources.run_store().list(session.owner())
+        info = next((i for i in mine if i.active), mine[0] if mine else None)
+    wanted = info.id if info else None
+    if wanted and wanted != linked:
+        st.query_params["run"] = wanted
+    elif linked and not wanted:
+        del st.query_params["run"]
+    state[_IN_ADDRESS] = wanted
+    return info
+
+
+def _find(run_id: str | None) -> "RunInfo | None":
+    if not run_id:
+        return None
+    try:
+        return resources.run_store().info(run_id)
+    except ValueError as error:
+        show(None)
+        problem(str(error))
+        return None
+
+
+def problem(message: str) -> None:
+    """Remember a sentence that the page shows once, in its next run."""
+    st.session_state[_PROBLEM] = message
+
+
+def show_problem() -> None:
+    """Draw the sentence of `problem`."""
+    message = st.session_state.pop(_PROBLEM, "")
+    if message:
+        st.error(literal(message))
+
+
+def attempt(action: str, run_id: str, **options: Any) -> None:
+    """Stop, resume or delete a run; what forbids it becomes a sentence on the page. For `on_click`."""
+    try:
+        getattr(resources.run_store(), action)(run_id, session.owner(), **options)
+    except (ValueError, PermissionError) as error:
+        problem(str(error))
+
+
+def buttons(info: "RunInfo") -> None:
+    """What its owner can do with a run; anybody else learns that they can only watch."""
+    if not info.owned_by(session.owner()):
+        st.caption("Somebody else’s run: watch only.")
+        return
+    if info.active:
+        st.button(
+            "Stop", key="training_stop", icon=":material/stop:", on_click=attempt, args=("stop", info.id)
+        )
+        return
+    more = max(100, info.train.steps // 2)
+    if info.state == "finished":
+        st.button(
+            f"{more} more steps",
+            key="training_extend",
+            icon=":material/fast_forward:",
+            on_click=attempt,
+            args=("resume", info.id),
+            kwargs={"steps": info.steps + more},
+        )
+    elif info.can_resume:
+        st.button(
+            "Resume",
+            key="training_resume",
+            icon=":material/play_arrow:",
+            on_click=attempt,
+            args=("resume", info.id),
+        )
+    if info.has_checkpoint:
+        use = f"run:{info.id}"
+        chosen = session.model()
+        if chosen is not None and chosen.id == use:
+            nav.link("generation" if info.model.objective == "clm" else "masking", "Look inside it")
+        else:
+            st.button(
+                "Look inside",
+                key="training_use",
+                icon=":material/search:",
+                on_click=session.choose_model,
+                args=(use,),
+            )

@@ -1,0 +1,211 @@
+"""The settings of the next run as they stand, and the run that they describe."""
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from engine import corpus as texts
+from engine.config import ModelConfig, TrainConfig
+from engine.corpus import Corpus, Statistics
+from engine.plan import SIZES, Plan, Timing, make_plan, make_tokenizer, step_seconds
+from engine.tokenizers import Tokenizer
+from ui import resources
+
+if TYPE_CHECKING:
+    from engine.runs import RunSpec
+
+TEXTS = {
+    "stories": "Made-up stories",
+    "python-docs": "Python’s help texts",
+    "pasted": "Paste a text",
+    "uploaded": "Upload a .txt file",
+}
+TOKENIZERS = {"bpe": "Own BPE", "characters": "Characters", "bytes": "Bytes"}
+RATES = {"adamw": 4e-3, "muon": 2e-2}
+STORY_PROMPT = "Once upon a time, there was a"
+CUSTOM = "custom"
+SHAPE = ("n_layer", "n_head", "d_model", "context_length", "batch_size")
+UPLOAD = "_training_upload"
+
+_SMALL = next(size for size in SIZES if size.name == "small")
+DEFAULTS: dict[str, Any] = {
+    "text": "stories",
+    "paste": "",
+    "encoding": None,
+    "tokenizer": "bpe",
+    "vocab_size": 512,
+    "size": "small",
+    "objective": "clm",
+    "steps": 600,
+    "seed": 0,
+    "name": "",
+    **{name: getattr(_SMALL, name) for name in SHAPE},
+    "positions": "rotary",
+    "norm": "layernorm",
+    "activation": "gelu",
+    "optimizer": "adamw",
+    "learning_rate": RATES["adamw"],
+    "warmup_steps": 50,
+    "schedule": "linear",
+    "dropout": 0.0,
+    "weight_decay": 0.1,
+    "mask_prob": 0.15,
+    "val_share": 0.1,
+}
+
+
+def key(name: str) -> str:
+    """Session key of a setting's widget."""
+    return f"training_{name}"
+
+
+def value(name: str) -> Any:
+    """A setting as it stands."""
+    return st.session_state.get(key(name), DEFAULTS[name])
+
+
+def prepare() -> None:
+    """Give every setting a value before its widget is drawn."""
+    for name, default in DEFAULTS.items():
+        st.session_state.setdefault(key(name), default)
+
+
+def fill(**settings: Any) -> None:
+    """Change settings. For callbacks."""
+    for name, new in settings.items():
+        st.session_state[key(name)] = new
+
+
+def corpus() -> Corpus:
+    """The chosen text.
+
+    Raises:
+        ValueError: if there is none yet, or it can't be read; UnknownEncoding if an encoding must be chosen.
+    """
+    kind = value("text")
+    if kind == "stories":
+        return texts.stories()
+    if kind == "python-docs":
+        return texts.python_docs()
+    if kind == "uploaded":
+        name, data = st.session_state.get(UPLOAD) or ("", b"")
+        if not name:
+            raise ValueError("There is no file yet. Choose one above, or another text.")
+        return texts.own_text(texts.decode_upload(data, value("encoding")), name=name, kind="uploaded")
+    return texts.own_text(value("paste"))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _tokenizer(kind: str, vocab_size: int, fingerprint: str, _corpus: Corpus) -> Tokenizer:
+    return make_tokenizer(kind, _corpus, vocab_size)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _plan(vocabulary: str, fingerprint: str, length: int, share: float, _t: Tokenizer, _c: Corpus) -> Plan:
+    return make_plan(_c, _t, length, share)
+
+
+def statistics(text: Corpus) -> Statistics:
+    """Size of a text; counted once."""
+    return _counted(text.sha256, text)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _counted(fingerprint: str, _corpus: Corpus) -> Statistics:
+    return texts.statistics(_corpus.text + (_corpus.val_text or ""))
+
+
+def usable(text: Corpus) -> None:
+    """Refuse a text without anything to learn from.
+
+    Raises:
+        ValueError: if it is blank or too long.
+    """
+    size = len(text.text.encode())
+    if not text.text.strip():
+        raise ValueError(
+            "This text is blank: there is nothing to learn from. Paste some words, or choose another text."
+        )
+    if size > texts.MAXUPLOAD_BYTES and text.kind in ("pasted", "uploaded"):
+        raise ValueError(
+            f"The text has {size:,} bytes; at most {texts.MAXUPLOAD_BYTES:,} are taken. Use a part of it."
+        )
+
+
+def tokenizer(text: Corpus) -> Tokenizer:
+    """The chosen vocabulary for a text; learned once."""
+    usable(text)
+    return _tokenizer(value("tokenizer"), int(value("vocab_size")), text.sha256, text)
+
+
+def plan(text: Corpus, vocabulary: Tokenizer) -> Plan:
+    """How the text is split; counted once.
+
+    Raises:
+        ValueError: if it is too short, with the numbers.
+    """
+    return _plan(
+        vocabulary.hash,
+        text.sha256,
+        int(value("context_length")),
+        float(value("val_share")),
+        vocabulary,
+        text,
+    )
+
+
+def model_config(vocab_size: int) -> ModelConfig:
+    """The chosen shape.
+
+    Raises:
+        ValueError: if its numbers don't go together.
+    """
+    names = ("objective", "positions", "norm", "activation", "dropout")
+    chosen: dict[str, Any] = {name: value(name) for name in names}
+    chosen |= {name: int(value(name)) for name in SHAPE if name != "batch_size"}
+    return ModelConfig(vocab_size=vocab_size, **chosen)
+
+
+def train_config() -> TrainConfig:
+    """The chosen way to learn, with about 24 evaluations and 5 checkpoints on the way."""
+    steps = int(value("steps"))
+    names = ("optimizer", "learning_rate", "schedule", "weight_decay", "mask_prob")
+    chosen: dict[str, Any] = {name: value(name) for name in names}
+    chosen |= {name: int(value(name)) for name in ("batch_size", "warmup_steps", "seed")}
+    return TrainConfig(
+        steps=steps,
+        eval_every=max(5, steps // 24),
+        checkpoint_every=max(50, steps // 5),
+        aligned_share=0.5 if value("text") == "stories" else 0.0,
+        **chosen,
+    )
+
+
+def spec() -> "RunSpec":
+    """The run that Start starts.
+
+    Raises:
+        ValueError: one sentence, if there can't be such a run.
+    """
+    from engine.runs import RunSpec
+
+    text = corpus()
+    vocabulary = tokenizer(text)
+    split = plan(text, vocabulary)
+    stories = text.kind == "stories" and value("objective") == "clm"
+    return RunSpec(
+        name=value("name").strip() or f"{text.name}, {value('size')}",
+        corpus=text,
+        tokenizer=vocabulary,
+        model=model_config(vocabulary.model_vocab_size(value("objective"))),
+        train=train_config(),
+        val_share=split.val_share,
+        sample_prompt=STORY_PROMPT if stories else None,
+    )
+
+
+def seconds(config: ModelConfig, training: TrainConfig) -> float:
+    """How long the run will take, judged by the runs on this machine."""
+    timed = [info for info in resources.run_store().list() if info.tokens_per_second]
+    timings = [Timing(info.model, info.train, info.tokens_per_second or 1.0) for info in timed[:5]]
+    return step_seconds(config, training, timings) * training.steps
