@@ -38,8 +38,9 @@ def make_tokenizer(kind: str, corpus: Corpus, vocab_size: int = 512) -> Tokenize
     """The vocabulary for a run.
 
     Args:
-        kind: "bpe" learns one from the training text, "characters" takes every character of the text, "bytes" needs
-            no text.
+        kind: "bpe" learns one from the training text, "characters" takes every character of the text, "bytes"
+            needs no text.
+        corpus: the text of the run.
         vocab_size: asked of "bpe"; a short text may give fewer ids.
 
     Raises:
@@ -87,8 +88,8 @@ def make_plan(corpus: Corpus, tokenizer: Tokenizer, context_length: int, val_sha
     if n_val < need and corpus.val_text is None:
         if n_val:
             notice = (
-                f"No validation: the last {val_share:.0%} of this text is {n_val:,} tokens, and one row needs {need:,}. "
-                "The run learns from the whole text and can't tell learning from memorising."
+                f"No validation: the last {val_share:.0%} of this text is {n_val:,} tokens, and one row needs "
+                f"{need:,}. The run learns from the whole text and can't tell learning from memorising."
             )
         n_train, n_val, val_share = len(tokenizer.encode(corpus.text)), 0, 0.0
     if n_train < need:
@@ -117,7 +118,7 @@ def too_short(n_tokens: int, context_length: int) -> str:
 def parameter_count(config: ModelConfig) -> int:
     """Number of weights of a `Transformer`, a tied head counted once.
 
-    >>> parameter_count(ModelConfig(vocab_size=10, context_length=4, n_layer=1, n_head=1, d_model=2, bias=False))
+    >>> parameter_count(ModelConfig(10, context_length=4, n_layer=1, n_head=1, d_model=2, bias=False))
     82
     """
     c, kv, ff = config.d_model, config.kv_heads * config.d_head, config.ff_width
@@ -148,6 +149,7 @@ def step_seconds(model: ModelConfig, train: TrainConfig, timings: Sequence[Timin
     """Estimated seconds of one training step: 6 operations for each weight and token, and the attention.
 
     Args:
+        model, train: of the run.
         timings: runs on this machine; the estimate is scaled by how much slower or faster they were than theirs.
     """
     ratios = [

@@ -70,7 +70,7 @@ class Reading:
         first_loss: the loss before the first step.
         train_loss: mean over the steps since the evaluation before.
         val_loss: None without validation.
-        best_loss, best_step: the lowest validation loss so far and where it was (train loss without validation).
+        best_loss, best_step: the lowest such loss so far and where it was (train loss without validation).
         best_train_loss: the train loss there.
         floor: of the true source, None where it is unknown.
         bits_per_byte: None where it is not defined.
@@ -114,7 +114,7 @@ class Reading:
 
 
 def read(records: Sequence[Record], vocab_size: int, step: int | None = None) -> Reading | None:
-    """The numbers at the last evaluation, or at the last one that is not after `step`; None before the first."""
+    """The numbers at the last evaluation, or the last that is not after `step`; None before the first."""
     evals = [r for r in records if r["kind"] == "eval" and (step is None or r["step"] <= step)]
     if not evals:
         return None
@@ -172,8 +172,8 @@ def _memorises(now: Reading) -> str:
     ):
         return ""
     return (
-        f"Validation was best at step {now.best_step:,} ({now.best_loss:.2f} nats) and has risen to {now.val_loss:.2f} "
-        f"while training fell to {now.train_loss:.2f}: the model memorises its text."
+        f"Validation was best at step {now.best_step:,} ({now.best_loss:.2f} nats) and has risen to "
+        f"{now.val_loss:.2f} while training fell to {now.train_loss:.2f}: the model memorises its text."
     )
 
 
@@ -185,7 +185,10 @@ def _where(now: Reading) -> str:
             share = (now.start - now.loss) / (now.start - now.floor)
             return f"{now.gap:.2f} nats above the floor: {share:.0%} of the way from guessing."
     if now.loss > now.start + 0.1:
-        return f"Worse than guessing: {now.loss:.2f} nats against ln V = {now.start:.2f}. A smaller learning rate helps."
+        return (
+            f"Worse than guessing: {now.loss:.2f} nats against ln V = {now.start:.2f}. "
+            "A smaller learning rate helps."
+        )
     if now.loss > NEAR_GUESSING * now.start:
         return f"Still near guessing: {now.loss:.2f} nats of ln V = {now.start:.2f}."
     choices = math.exp(now.loss)

@@ -44,7 +44,7 @@ def window(n: int) -> tuple[int, int]:
 
 
 st.title("Attention")
-st.write("See where each head of the model looks while it reads, and work out any weight by hand.")
+st.write("See where each head looks: choose the token that looks, then a head. Any weight is worked out below.")
 
 ref, text = session.require_model(), session.text()
 trace = lesson.look(ref, text)
@@ -64,7 +64,6 @@ index = token_strip(
 )
 row = max((last if index is None else index) - strip.n_greyed, 0)
 query = begin + row
-st.caption("Choose the token that looks: its row is framed. Rows look at columns; each row adds up to 1.")
 
 left, right = st.columns([2, 3], gap="large")
 with left:
@@ -73,7 +72,7 @@ with left:
     choice.share({"pos": query, "layer": layer + 1, "head": head + 1})
     patterns = head_patterns(trace)
     shares = [f"- {words}: **{format_number(patterns[rule][layer, head])}**" for rule, words in RULES.items()]
-    st.caption("\n".join(["This head’s mean weight on", *shares]))
+    st.caption("\n".join(["Rows look at columns; each row adds up to 1. This head’s mean weight on", *shares]))
 with right:
     st.markdown(f"**Layer {layer + 1}, head {head + 1}**")
     fig = attention_map(names, weights[layer, head], objective=trace.objective, query=row)

@@ -86,12 +86,12 @@ with settings:
 run_list.draw(info.id if info else None)
 try_this(
     Step(
-        "A text of your own, 200 steps. The training loss falls far below the validation loss: it learns by heart.",
+        "A text of your own, 200 steps. Training falls far below validation: the model learns it by heart.",
         "Train on my text",
         learn_by_heart,
     ),
     Step(
-        "The other objective: guess hidden tokens from both sides. Its loss is another quantity, so it has another curve.",
+        "The other objective: guess hidden tokens from both sides. Its loss is another quantity.",
         "Train a masked model",
         learn_hidden,
     ),

@@ -26,9 +26,9 @@ N_STORIES = 20_000
 STORY_SEED = 1
 VOCAB_SIZE = 1024
 
-SHAPE = {"context_length": 192, "n_layer": 4, "n_head": 4, "d_model": 128, "positions": "learned"}
+SHAPE = {"context_length": 192, "n_layer": 4, "n_head": 4, "d_model": 128, "positions": "rotary"}
 RECIPE = TrainConfig(
-    steps=3000,
+    steps=2000,
     batch_size=16,
     optimizer="muon",
     learning_rate=1e-2,

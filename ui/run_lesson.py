@@ -8,7 +8,7 @@ import streamlit as st
 import viz
 from engine import reading
 from engine.reading import Reading, Record
-from ui.worked import rounded, tex, tie
+from ui.worked import tex, tie
 
 if TYPE_CHECKING:
     from engine.runs import RunInfo
@@ -69,12 +69,13 @@ def _worked_now(info: "RunInfo", now: Reading) -> None:
             lambda loss, size: loss / math.log(2) / size, now.loss, now.bytes_per_token, digits=DIGITS
         )
         st.latex(
-            rf"\text{{bits per byte}} = \frac{{{tex(now.loss, digits)}}}{{\ln 2 \cdot {tex(now.bytes_per_token, digits)}}}"
+            rf"\text{{bits per byte}} = \frac{{{tex(now.loss, digits)}}}"
+            rf"{{\ln 2 \cdot {tex(now.bytes_per_token, digits)}}}"
             rf" = {tex(now.bits_per_byte, DIGITS)}"
         )
         st.caption(
-            f"A token of this vocabulary is {tex(now.bytes_per_token, DIGITS)} bytes long on average. Bits per byte is the number "
-            "to compare runs with different vocabularies by."
+            f"A token of this vocabulary is {tex(now.bytes_per_token, DIGITS)} bytes long on average. "
+            "Bits per byte is the number to compare runs with different vocabularies by."
         )
 
 
@@ -87,10 +88,8 @@ def _worked_start(info: "RunInfo", now: Reading) -> None:
     if math.isfinite(now.first_loss):
         st.caption(f"Measured before the first step: {tex(now.first_loss, DIGITS)} nats.")
     if now.floor is not None and now.val_loss is not None:
-        floor, loss = (rounded(x, 6) for x in (now.floor, now.val_loss))
+        floor, loss = round(now.floor, 4), round(now.val_loss, 4)
         st.markdown(
             "Where it must stop: even the true source of the stories is surprised by its own choices."
         )
-        st.latex(
-            rf"\text{{loss}} - \text{{floor}} = {loss:.4f} - {floor:.4f} = {round(loss, 4) - round(floor, 4):.4f}"
-        )
+        st.latex(rf"\text{{loss}} - \text{{floor}} = {loss:.4f} - {floor:.4f} = {loss - floor:.4f}")

@@ -26,6 +26,7 @@ def watch(info: "RunInfo", above: DeltaGenerator, below: DeltaGenerator) -> None
     """Draw a run, anew each second while it is active.
 
     Args:
+        info: the run.
         above: place over the picture for the big numbers.
         below: place under the picture for its samples and the worked numbers.
     """
@@ -117,7 +118,8 @@ def _say(info: "RunInfo", records: list[Record], now: Reading | None, bad: list[
     elif bad:
         steps = ", ".join(f"{step:,}" for step in bad[:5]) + (" …" if len(bad) > 5 else "")
         st.error(
-            f"The loss was not a finite number at step {steps}: a gap in the curve. A smaller learning rate helps."
+            f"The loss was not a finite number at step {steps}: a gap in the curve. "
+            "A smaller learning rate helps."
         )
     elif info.message:
         st.info(literal(info.message))
@@ -193,7 +195,7 @@ def _label(info: "RunInfo") -> str:
 
 
 def before_the_first_run(objective: str) -> None:
-    """Something to look at before there is a run: how far the shipped model has come, and where a run will begin."""
+    """Something to look at before there is a run: how far the shipped model came, where a run will begin."""
     shipped = next((ref for ref in resources.shipped_models() if ref.objective == objective), None)
     report, records = ({}, []) if shipped is None else _how_it_was_made(Path(shipped.folder))
     st.markdown("**No run yet.** Start training makes a small model of made-up stories, in about a minute.")
@@ -205,8 +207,8 @@ def before_the_first_run(objective: str) -> None:
                 viz.Reference(report["loss"], f"shipped model after {shipped.step:,} steps", "other")
             )
         st.caption(
-            f"The shipped model {literal(shipped.name)}, {viz.format_count(shipped.n_params)} parameters, has come to "
-            f"{report['loss']:.3f} nats, {report['loss'] - report['floor']:.3f} above the floor."
+            f"The shipped model {literal(shipped.name)} ({viz.format_count(shipped.n_params)} parameters) has come "
+            f"to {report['loss']:.3f} nats, {report['loss'] - report['floor']:.3f} above the floor."
         )
     lines = reading.curves(records)
     series = [viz.Series("validation loss of the shipped model", lines.eval_steps, lines.val_losses, "valid")]

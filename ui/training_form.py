@@ -248,7 +248,8 @@ def _describe_vocabulary(vocabulary: Tokenizer) -> None:
     asked = int(value("vocab_size"))
     if value("tokenizer") == "bpe" and asked != vocabulary.vocab_size:
         st.caption(
-            f"**Vocabulary** asked {asked:,}, got {vocabulary.vocab_size:,}: this text has no more pairs to merge"
+            f"**Vocabulary** asked {asked:,}, got {vocabulary.vocab_size:,}: "
+            "this text has no more pairs to merge"
         )
     else:
         st.caption(f"**Vocabulary** {format_count(vocabulary.vocab_size)} ids")

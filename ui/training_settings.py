@@ -126,9 +126,9 @@ def usable(text: Corpus) -> None:
         raise ValueError(
             "This text is blank: there is nothing to learn from. Paste some words, or choose another text."
         )
-    if size > texts.MAXUPLOAD_BYTES and text.kind in ("pasted", "uploaded"):
+    if size > texts.MAX_UPLOAD_BYTES and text.kind in ("pasted", "uploaded"):
         raise ValueError(
-            f"The text has {size:,} bytes; at most {texts.MAXUPLOAD_BYTES:,} are taken. Use a part of it."
+            f"The text has {size:,} bytes; at most {texts.MAX_UPLOAD_BYTES:,} are taken. Use a part of it."
         )
 
 

@@ -86,7 +86,8 @@ def softmax(z: float, log_total: float, v: int, *, unit: str = "nats", digits: i
     n_e = tie(lambda top, total: top / total, math.exp(z), math.exp(log_total), digits=n_p)
     top, total = tex(math.exp(z), n_e), tex(math.exp(log_total), n_e)
     return aligned(
-        rf"e^{{z}} &= e^{{{tex(z, tie(math.exp, z, digits=n_e))}}} = {top}",
+        rf"z &= {tex(z, tie(math.exp, z, digits=n_e))}",
+        rf"e^{{z}} &= {top}",
         rf"p &= \frac{{e^{{z}}}}{{\sum_{{j=1}}^{{{v}}} e^{{z_j}}}} = \frac{{{top}}}{{{total}}}",
         rf"&= {tex(p, n_p)}",
         rf"-{name} p &= -{name} {tex(p, n_p)} = {tex((log_total - z) / nats, digits)}\ \text{{{unit}}}",

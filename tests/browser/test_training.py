@@ -1,4 +1,4 @@
-"""The Training page in a real browser with real training: start, watch, leave, come back, reload, stop, use."""
+"""The Training page in a browser, with real training: start, watch, leave, come back, reload, stop, use."""
 
 import json
 import os

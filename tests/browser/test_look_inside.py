@@ -1,0 +1,127 @@
+"""Tokens, Next token and Attention in a real browser: click, keyboard, any text, both themes."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Browse, Server, no_exception, open_at, settle
+from ui import resources
+
+MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
+STORY = "Once upon a time, there was a"
+REPEATED = "a a a a a a a"
+PAGES = ("tokens", "next_token", "attention")
+
+pytestmark = pytest.mark.skipif(
+    {"stories-clm", "stories-mlm"} - {ref.id for ref in resources.shipped_models()} != set(),
+    reason="the shipped models are not there: make them with python -m pretrained.make",
+)
+
+
+def chips(page: Page, key: str) -> Locator:
+    return page.locator(f".st-key-{key} .chip")
+
+
+def opened(page: Page, server: Server, name: str, text: str, **query: str) -> None:
+    rest = "".join(f"&{key}={value}" for key, value in query.items())
+    open_at(page, f"{server.url}/{name}?text={quote(text)}{rest}")
+    expect(page.get_by_role("heading", name="Try this")).to_be_visible()
+    settle(page)
+    no_exception(page)
+
+
+def test_a_click_and_the_keyboard_choose_a_token(server: Server, browse: Browse) -> None:
+    page = browse()
+    opened(page, server, "next_token", STORY)
+    chips(page, "next_token_strip").nth(2).click()
+    expect(page.get_by_role("heading", name=re.compile("After token 2,"))).to_be_visible()
+    expect(page).to_have_url(re.compile("pos=2"))
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name=re.compile("After token 3,"))).to_be_visible()
+    expect(chips(page, "next_token_strip").nth(3)).to_have_attribute("aria-pressed", "true")
+    settle(page)
+    no_exception(page)
+
+
+def test_a_link_opens_the_same_view(server: Server, browse: Browse) -> None:
+    page = browse()
+    opened(page, server, "attention", STORY, pos="3", layer="2", head="2")
+    expect(page.get_by_text("Layer 2, head 2", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name=re.compile("Token 3,"))).to_be_visible()
+
+
+@pytest.mark.parametrize("model", ["stories-clm", "stories-mlm"])
+def test_repeated_tokens_have_cells_of_their_own(server: Server, browse: Browse, model: str) -> None:
+    page = browse()
+    opened(page, server, "attention", REPEATED, model=model)
+    expect(chips(page, "attention_query")).to_have_count(7)
+    drawn = page.locator(".st-key-attention_map .js-plotly-plot")
+    expect(drawn.locator(".xtick")).to_have_count(7)
+    expect(drawn.locator(".ytick")).to_have_count(7)
+    assert drawn.evaluate("plot => plot.calcdata[0][0].z.map(row => row.length)") == [7] * 7
+
+
+def test_a_head_and_a_weight_are_chosen_without_a_mouse(server: Server, browse: Browse) -> None:
+    page = browse()
+    opened(page, server, "attention", STORY)
+    page.locator(".st-key-attention_heads .board").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Layer 1, head 2", exact=True)).to_be_visible()
+    settle(page)
+    chips(page, "attention_key").first.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text(re.compile(r"^Why .* on token 0,"))).to_be_visible()
+    settle(page)
+    no_exception(page)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_markup_in_the_text_stays_text(server: Server, browse: Browse, name: str) -> None:
+    page = browse()
+    said: list[str] = []
+    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    opened(page, server, name, MARKUP)
+    main = page.get_by_test_id("stMain")
+    expect(main.locator("img[src=x]")).to_have_count(0)
+    expect(main.locator("b", has_text=re.compile("^b$"))).to_have_count(0)
+    expect(main.locator("em")).to_have_count(0)
+    assert not said
+    strip = page.locator(".strip").first
+    shown = "".join(strip.locator(".text").all_inner_texts())
+    assert shown == MARKUP.replace(" ", "·")
+
+
+def test_choices_survive_a_page_change(server: Server, browse: Browse) -> None:
+    page = browse()
+    opened(page, server, "next_token", STORY)
+    chips(page, "next_token_strip").nth(4).click()
+    expect(page.get_by_role("heading", name=re.compile("After token 4,"))).to_be_visible()
+    page.get_by_role("radio", name="bits").click()
+    expect(page.get_by_text(re.compile("surprise in bits"))).to_be_visible()
+    settle(page)
+    menu = page.get_by_test_id("stSidebarNav")
+    menu.get_by_role("link", name="Tokens").click()
+    expect(page.get_by_role("heading", level=1, name="Tokens")).to_be_visible()
+    settle(page)
+    menu.get_by_role("link", name="Next token").click()
+    expect(page.get_by_role("heading", name=re.compile("After token 4,"))).to_be_visible()
+    expect(page.get_by_text(re.compile("surprise in bits"))).to_be_visible()
+    expect(page).to_have_url(re.compile("pos=4"))
+    settle(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_try_this_in_both_themes(server: Server, browse: Browse, scheme: str) -> None:
+    page = browse(scheme=scheme)
+    for name in PAGES:
+        opened(page, server, name, STORY)
+        buttons = page.locator("[class*=st-key-try_] button")
+        for i in range(buttons.count()):
+            buttons.nth(i).click()
+            settle(page)
+            no_exception(page)
