@@ -88,8 +88,8 @@ def make_plan(corpus: Corpus, tokenizer: Tokenizer, context_length: int, val_sha
     if n_val < need and corpus.val_text is None:
         if n_val:
             notice = (
-                f"No validation: the last {val_share:.0%} of this text is {n_val:,} tokens, and one row needs "
-                f"{need:,}. The run learns from the whole text and can't tell learning from memorising."
+                f"No validation: the last {val_share:.0%} of this text is {n_val:,} tokens, and one row "
+                f"needs {need:,}. The run learns from the whole text and can't tell learning from memorising."
             )
         n_train, n_val, val_share = len(tokenizer.encode(corpus.text)), 0, 0.0
     if n_train < need:
@@ -149,8 +149,9 @@ def step_seconds(model: ModelConfig, train: TrainConfig, timings: Sequence[Timin
     """Estimated seconds of one training step: 6 operations for each weight and token, and the attention.
 
     Args:
-        model, train: of the run.
-        timings: runs on this machine; the estimate is scaled by how much slower or faster they were than theirs.
+        model: of the run.
+        train: of the run.
+        timings: runs on this machine; the estimate is scaled by how much slower or faster they were.
     """
     ratios = [
         _tokens(t.model, t.train) / t.tokens_per_second / _step_seconds(t.model, t.train) for t in timings

@@ -116,7 +116,8 @@ class Run:
     def __init__(self, folder: Path, report: Callable[[str], None]) -> None:
         """Read the settings; nothing heavy yet, so that the heartbeat can begin."""
         self.folder, self.report = folder, report
-        self.settings = read_json(folder / "run.json")
+        self.settings_file = folder / "run.json"
+        self.settings = read_json(self.settings_file)
         self.model_config = ModelConfig.from_json(self.settings["model"])
         self.config = TrainConfig.from_json(self.settings["train"])
         self.status = Status(
@@ -224,6 +225,8 @@ class Run:
         if self.stop_asked():
             return self._stop()
         for event in events:
+            if not self.settings_file.exists():
+                return None  # somebody deleted the run: there is nobody to train for
             self._take(event)
             if events.step < self.config.steps and self.stop_asked():
                 return self._stop()

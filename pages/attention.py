@@ -44,7 +44,7 @@ def window(n: int) -> tuple[int, int]:
 
 
 st.title("Attention")
-st.write("See where each head looks: choose the token that looks, then a head. Any weight is worked out below.")
+st.write("See where each head looks: choose the token that looks, then a head. Below is the arithmetic.")
 
 ref, text = session.require_model(), session.text()
 trace = lesson.look(ref, text)
@@ -72,7 +72,8 @@ with left:
     choice.share({"pos": query, "layer": layer + 1, "head": head + 1})
     patterns = head_patterns(trace)
     shares = [f"- {words}: **{format_number(patterns[rule][layer, head])}**" for rule, words in RULES.items()]
-    st.caption("\n".join(["Rows look at columns; each row adds up to 1. This head’s mean weight on", *shares]))
+    lines = ["Rows look at columns; each row adds up to 1. This head’s mean weight on", *shares]
+    st.caption("\n".join(lines))
 with right:
     st.markdown(f"**Layer {layer + 1}, head {head + 1}**")
     fig = attention_map(names, weights[layer, head], objective=trace.objective, query=row)

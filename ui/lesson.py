@@ -99,7 +99,7 @@ def look(ref: ModelRef, text: str) -> "Trace":
         total = format_count(used + trace.unused)
         st.info(
             f"Using the last {format_count(used)} of {total} tokens: the model can’t see more at once. "
-            "Tokens that it did not read are drawn pale."
+            "The last of those that it did not read are drawn pale."
         )
     return trace
 

@@ -207,8 +207,8 @@ def before_the_first_run(objective: str) -> None:
                 viz.Reference(report["loss"], f"shipped model after {shipped.step:,} steps", "other")
             )
         st.caption(
-            f"The shipped model {literal(shipped.name)} ({viz.format_count(shipped.n_params)} parameters) has come "
-            f"to {report['loss']:.3f} nats, {report['loss'] - report['floor']:.3f} above the floor."
+            f"The shipped model {literal(shipped.name)} ({viz.format_count(shipped.n_params)} parameters) "
+            f"has come to {report['loss']:.3f} nats, {report['loss'] - report['floor']:.3f} above the floor."
         )
     lines = reading.curves(records)
     series = [viz.Series("validation loss of the shipped model", lines.eval_steps, lines.val_losses, "valid")]

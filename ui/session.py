@@ -12,7 +12,7 @@ from ui.components.owner import owner_token
 from ui.resources import ModelRef
 from ui.words import literal
 
-DEFAULT_TEXT = "Once upon a time, there was a princess who"
+DEFAULT_TEXT = "Once upon a time, there was a princess called Lily. She"
 _LONGEST_LINK = 4000  # percent-encoded characters; proxies and chat programs cut longer addresses
 _LATE = 2.0  # seconds in which a browser may still send the address from before our last change
 _MODEL, _REPAIRED, _ADDRESS = "_model", "_repaired", "_text_in_address"

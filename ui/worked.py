@@ -40,7 +40,9 @@ def _parts(x: float, digits: int) -> tuple[str, int]:
     return mantissa, int(exponent)
 
 
-def tie(computes: Callable[..., float] | list[Callable[..., float]], *inputs: float, digits: int | list[int]) -> int:
+def tie(
+    computes: Callable[..., float] | list[Callable[..., float]], *inputs: float, digits: int | list[int]
+) -> int:
     """How many significant digits of the inputs to write so that every written result follows from them.
 
     Args:

@@ -27,7 +27,7 @@ BAD_IN_LOG = re.compile(r"Traceback|ScriptRunContext|Error|WARNING|Warning|depre
 PROBES = re.compile(
     r"/\w+/_stcore/(health|host-config)$"
 )  # on a deep link Streamlit first asks below it: 404
-PATIENCE = 30_000  # ms; the outcome usually comes at once, but a test machine may be busy
+PATIENCE = 60_000  # ms; the outcome usually comes at once, but a test machine may be busy
 Browse = Callable[..., Page]
 
 
