@@ -1,6 +1,7 @@
 """The frame around every page: page list and sidebar. Start it with `streamlit run app.py`."""
 
 import os
+from pathlib import Path
 
 # Read by torch's thread pool when it is loaded: idle threads that spin would take the cores from training.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -10,9 +11,12 @@ import streamlit as st
 
 from ui import nav, resources, sidebar
 
+FRAME = Path(__file__).parent / "ui" / "frame.css"
+
 nav.mark_app()
 page = st.navigation(nav.pages())
 st.set_page_config(page_title=f"{page.title} · Loupe", page_icon="🔍", layout="wide")
+st.html(FRAME)
 resources.warm_up()
 device = sidebar.draw(page.title)
 page.run()

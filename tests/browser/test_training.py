@@ -152,7 +152,7 @@ def test_from_pasted_text_to_a_model_that_writes(training_server: Server, browse
     settle(page)
     picker = page.get_by_test_id("stSidebar").get_by_role("combobox", name="Model")
     expect(picker).to_have_value(re.compile(rf"\({run_id[-4:]}\)$"), timeout=SLOW)
-    page.locator(".st-key-generation_draw").get_by_role("button").click()
+    page.locator(".st-key-generation_write").get_by_role("button").click()
     expect(page.locator(".st-key-generation_undo").get_by_role("button")).to_be_enabled(timeout=SLOW)
     settle(page)
     no_exception(page)

@@ -103,6 +103,7 @@ def test_the_same_seed_writes_the_same_text_in_one_go_and_step_by_step(
 def test_undo_restart_and_the_dice(open_page: OpenPage, model: Checkpoint) -> None:
     at = open_page("generation", text=PROMPT)
     at.button(key="generation_draw").click().run()
+    assert not at.button(key="generation_undo").disabled
     at.button(key="generation_draw").click().run()
     first, second = at.session_state["_writing"].draws
     (line,) = plotly(at, "generation_strip_line")["data"]
