@@ -10,6 +10,7 @@ from viz.text import clip, escape, format_number
 from viz.theme import HATCH, MONO, NEUTRAL, PROBABILITY_SCALE, cell_texts, color_bar, finish, objective_color
 
 MAX_TICKS = 40  # beyond, labels would overlap
+SLANTED = 16  # up to so many labels lean, more stand upright
 MAX_PRINTED = 12  # beyond, numbers don't fit into cells
 MAX_HOVER_TEXT = 160  # beyond, hover names positions only: token texts for each pair would be megabytes
 
@@ -37,12 +38,17 @@ def _square_axes(fig: go.Figure, tokens: Sequence[str]) -> None:
         range=[-0.5, n - 0.5],
         title_text="key (looks at)",
         side="top",
-        tickangle=-45 if n <= 16 else -90,
+        tickangle=-45 if n <= SLANTED else -90,
         **common,
     )
     fig.update_yaxes(
-        autorange="reversed", title_text="query (from)", scaleanchor="x", constraintoward="bottom", **common
+        autorange="reversed", title_text="query (from)", scaleanchor="x", constraintoward="top", **common
     )
+
+
+def _room_at_the_right(tokens: Sequence[str]) -> int:
+    """Pixels for the last label, which leans out of the square."""
+    return 8 + 6 * len(clip(tokens[-1], 12)) if 0 < len(tokens) <= SLANTED else 8
 
 
 def _side(n: int) -> int:
@@ -147,7 +153,7 @@ def attention_map(
         alt += f" From {tokens[row]} (position {row}) most goes to {tokens[best]} (position {best}), "
         alt += f"{format_number(float(shown[row, best]))}."
     side = _side(n)
-    return finish(fig, height=side, alt=alt, width=side)
+    return finish(fig, height=side, alt=alt, width=side, margin_r=_room_at_the_right(tokens))
 
 
 def mask_matrix(tokens: Sequence[str], objective: str, *, hidden: Collection[int] = ()) -> go.Figure:
@@ -206,5 +212,6 @@ def mask_matrix(tokens: Sequence[str], objective: str, *, hidden: Collection[int
         if objective == "clm"
         else "every position sees every position"
     )
-    side = min(_side(n), 420 + 8 * n)
-    return finish(fig, height=side, alt=f"Who sees whom among {n} tokens: {rule}.", width=side)
+    side = min(_side(n), 300 + 8 * n)  # two of them stand side by side
+    alt = f"Who sees whom among {n} tokens: {rule}."
+    return finish(fig, height=side, alt=alt, width=side, margin_r=_room_at_the_right(tokens))
