@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from engine.batches import IGNORED, clm_rows, mask_tokens, windows
+from engine.batches import clm_rows, mask_tokens, windows
 from engine.grammar import default_grammar, story_text
-from engine.metrics import kl_divergence, log_softmax
+from engine.metrics import IGNORED, kl_divergence, log_softmax
 from engine.model import Transformer
 from engine.oracle import Oracle
 from engine.sampling import generate
@@ -28,7 +28,8 @@ class StoryReport:
         kl: mean exact Kullback–Leibler divergence of the model's distribution from the true one, over the full
             vocabulary at every scored position.
         entropy: mean entropy of the true distribution at those positions.
-        legal_share: of the model's own samples, how much of the text is a possible story (0 to 1); None for masked models.
+        legal_share: of the model's own samples, how much of the text comes before the first slip (0 to 1); None for
+            masked models.
         legal_stories: how many of `samples` samples are possible all the way.
         samples: samples written.
     """
@@ -45,6 +46,7 @@ class StoryReport:
     samples: int = 0
 
     def to_json(self) -> dict[str, float | int | None]:
+        """As plain values."""
         return asdict(self)
 
 
@@ -65,11 +67,16 @@ def _true_rows(oracle: Oracle, inputs: NDArray, targets: NDArray, causal: bool) 
 
 
 @torch.no_grad()
-def story_report(model: Transformer, tokenizer: Tokenizer, *, n_rows: int = 64, seed: int = 777, n_samples: int = 0) -> StoryReport:
+def story_report(
+    model: Transformer, tokenizer: Tokenizer, *, n_rows: int = 64, seed: int = 777, n_samples: int = 0
+) -> StoryReport:
     """Compare a model with the true source on stories that it has never seen.
 
     Args:
-        n_rows: rows of `context_length` tokens. seed: of the stories; training uses others.
+        model: causal or masked.
+        tokenizer: that it was trained with.
+        n_rows: rows of `context_length` tokens.
+        seed: of the stories; training uses others.
         n_samples: stories that a causal model writes, to see how long they stay possible.
     """
     config, oracle = model.config, Oracle(default_grammar(), tokenizer)
@@ -80,7 +87,12 @@ def story_report(model: Transformer, tokenizer: Tokenizer, *, n_rows: int = 64, 
     else:
         masks = torch.Generator().manual_seed(seed)
         batch = mask_tokens(
-            rows, mask_prob=0.15, mask_id=tokenizer.mask_id, vocab_size=tokenizer.vocab_size, generator=masks, split=(1, 0, 0)
+            rows,
+            mask_prob=0.15,
+            mask_id=tokenizer.mask_id,
+            vocab_size=tokenizer.vocab_size,
+            generator=masks,
+            split=(1, 0, 0),
         )
     losses, floors, kls, entropies = [], [], [], []
     for inputs, targets in zip(batch.inputs, batch.targets, strict=True):
@@ -108,7 +120,12 @@ def _legality(model: Transformer, tokenizer: Tokenizer, n_samples: int, seed: in
     start = tokenizer.encode(".\n")
     shares = []
     for k in range(n_samples):
-        ids = [step.id for step in generate(model, start, n_tokens=model.config.context_length - len(start), seed=seed + k)]
+        ids = [
+            step.id
+            for step in generate(
+                model, start, n_tokens=model.config.context_length - len(start), seed=seed + k
+            )
+        ]
         text = tokenizer.decode(ids)
         text = text[: text.find("\n") + 1] or text
         shares.append(oracle.legal_prefix(text).n_chars / len(text))

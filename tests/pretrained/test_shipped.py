@@ -47,7 +47,9 @@ def test_the_masked_model_is_scored_against_the_exact_posterior() -> None:
 def test_both_models_share_one_vocabulary_and_one_shape() -> None:
     causal, masked = (load_checkpoint(FOLDER / name) for name in NAMES)
     assert causal.tokenizer.hash == masked.tokenizer.hash
-    assert masked.model.n_parameters() - causal.model.n_parameters() == masked.model.config.d_model  # the mask's row
+    assert (
+        masked.model.n_parameters() - causal.model.n_parameters() == masked.model.config.d_model
+    )  # the mask's row
 
 
 def test_the_card_says_what_the_checkpoint_says(shipped: Checkpoint) -> None:
