@@ -28,7 +28,7 @@ class StoryReport:
         kl: mean exact Kullback–Leibler divergence of the model's distribution from the true one, over the full
             vocabulary at every scored position.
         entropy: mean entropy of the true distribution at those positions.
-        legal_share: of the model's own samples, how much of the text comes before the first slip (0 to 1); None for
+        legal_share: of the text of its own samples, how much comes before the first slip (0 to 1); None for
             masked models.
         legal_stories: how many of `samples` samples are possible all the way.
         samples: samples written.
