@@ -128,7 +128,7 @@ def stories(n_stories: int = 4000, seed: int = 1) -> Corpus:
 
 @lru_cache(maxsize=1)
 def python_docs() -> Corpus:
-    """Real English that is on every machine: Python's help texts (`pydoc_data.topics`), about half a megabyte."""
+    """Real English that is on every machine: Python's help texts (`pydoc_data.topics`), half a megabyte."""
     from pydoc_data.topics import topics
 
     return Corpus("Python docs", "python-docs", "\n".join(topics[name] for name in sorted(topics)))

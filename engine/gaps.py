@@ -35,14 +35,13 @@ def gap_tokens(tokenizer: Tokenizer, text: str) -> list[Token]:
     return found
 
 
-def positions_of(tokens: Sequence[Token], text: str, words: Sequence[str]) -> list[int]:
-    """Positions of all tokens that hold a part of one of the words, wherever these stand in the text."""
+def positions_of(tokens: Sequence[Token], text: str, word: str, *, first: bool = False) -> list[int]:
+    """Positions of the tokens that hold a part of a word, wherever it stands or only the first time."""
     data, spans = text.encode(), []
-    for word in words:
-        at = data.find(word.encode())
-        while word and at >= 0:
-            spans.append((at, at + len(word.encode())))
-            at = data.find(word.encode(), at + 1)
+    at = data.find(word.encode()) if word else -1
+    while at >= 0:
+        spans.append((at, at + len(word.encode())))
+        at = -1 if first else data.find(word.encode(), at + 1)
     return [
         i
         for i, t in enumerate(tokens)

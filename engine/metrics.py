@@ -139,7 +139,12 @@ def most_likely(probs: ArrayLike, k: int, *, also: int | None = None) -> MostLik
     ids = np.argsort(-p, kind="stable")[:k]
     if also is not None and also not in ids:
         ids = np.append(ids, also)
-    return MostLikely(ids, p[ids], float(np.delete(p, ids).sum()), len(p) - len(ids))
+    return MostLikely(ids, p[ids], tail_of(p, ids), len(p) - len(ids))
+
+
+def tail_of(probs: ArrayLike, ids: ArrayLike) -> float:
+    """Probability of all ids but these, summed and not subtracted from 1, so that nothing stays exactly 0."""
+    return float(np.delete(np.asarray(probs, np.float64), np.asarray(ids, np.int64)).sum())
 
 
 def surprisal(log_probs: ArrayLike, unit: str = "nats") -> NDArray:

@@ -6,6 +6,7 @@ foreground.
 """
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -408,6 +409,11 @@ def warm_up() -> None:
         pass
 
 
+def already_asked() -> bool:
+    """Whether a run, or the end, is waiting already: then its first numbers come sooner without a warm-up."""
+    return os.name == "posix" and bool(select.select([sys.stdin], [], [], 0)[0])
+
+
 def yield_to_others() -> None:
     """Let the app, and everybody else, have the processor first.
 
@@ -425,7 +431,8 @@ def serve() -> None:
     yield_to_others()
     torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    warm_up()
+    if not already_asked():
+        warm_up()
     line = sys.stdin.readline().strip()
     if not line:
         return

@@ -89,7 +89,7 @@ chosen = token_strip(
     keys.segments,
     key="attention_key",
     selected=best,
-    values=[format_number(x) for x in shown],
+    values=[lesson.brief(x) for x in shown.tolist()],
     colors=[probability_color(x) for x in shown.tolist()],
     label="Tokens that it looks at (keys), with their weights",
 )

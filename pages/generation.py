@@ -19,7 +19,7 @@ nav.require_app()
 
 SHOWN = 9  # bars; all other tokens together are one bar more
 ASKED, ONE, MANY = "_generation_asked", "one", "many"
-BEFORE_AFTER, EVERY_STAGE, TRUTH = "Before and after", "Every stage", "Against the truth"
+BEFORE_AFTER, EVERY_STAGE, TRUTH = "Before → after", "Every stage", "Truth"
 KEEP: dict[str, Any] = {"persist_state": "session"}
 TRY = (
     (
@@ -36,16 +36,14 @@ TRY = (
 )
 
 
-def buttons(text: writing.Writing, n: int) -> tuple[bool, bool]:
-    """Whether to draw one token, and whether to write n of them."""
-    asked = st.session_state.pop(ASKED, None)
+def buttons(text: writing.Writing, n: int, busy: bool) -> None:
+    """Draw, write, stop, and back again."""
     with st.container(horizontal=True):
         st.button("Draw one token", key="generation_draw", type="primary", on_click=ask, args=(ONE,))
         st.button(f"Write {n} tokens", key="generation_write", on_click=ask, args=(MANY,))
-        st.button("Stop", key="generation_stop", disabled=asked != MANY)
+        st.button("Stop", key="generation_stop", disabled=not busy)
         st.button("Undo", key="generation_undo", on_click=text.undo, disabled=not text.draws)
         st.button("Restart", key="generation_restart", on_click=text.restart, disabled=not text.draws)
-    return asked == ONE, asked == MANY
 
 
 def ask(for_what: str) -> None:
@@ -103,12 +101,13 @@ def page(ref: ModelRef, prompt: str) -> None:
     left, right = st.columns([2, 5], gap="medium")
     with left:
         settings, seed, n = controls(tokenizer.vocab_size)
+    asked = st.session_state.pop(ASKED, None)
+    if asked == ONE:
+        text.draw_one(ref, ids, seed, settings)
+        select("generation_strip", len(text.draws) - 1 - first_chip(text))
     with top:
         panel = st.empty()
-        one, many = buttons(text, n)
-        if one:
-            text.draw_one(ref, ids, seed, settings)
-            select("generation_strip", len(text.draws) - 1 - first_chip(text))
+        buttons(text, n, busy=asked == MANY)
         parts = writing.halves(ref, prompt, tokens, text)
         panel.html(writing.written(*parts, text.text()))
         writing.notes(ref, prompt, len(ids), text)
@@ -122,7 +121,7 @@ def page(ref: ModelRef, prompt: str) -> None:
         st.download_button(
             "Download", whole, "loupe.txt", "text/plain", key="generation_save", on_click="ignore"
         )
-    if many:
+    if asked == MANY:
         writing.write(panel, text, parts, (ref, ids, n, seed, settings))
         st.rerun()
 

@@ -17,15 +17,10 @@ MATRIX = 24  # tokens in a picture of who sees whom
 KEEP: dict[str, Any] = {"persist_state": "session"}
 TWICE = "There was once a brave dragon called Max. He would read all night long. Max"
 TYPED = "Once upon a time, there was a [MASK] called Nora. She"
-TRY: tuple[tuple[str, str, str, list[str]], ...] = (
-    (
-        "A name comes back later. Hide it once: from both sides it is certain.",
-        "Hide the dragon",
-        TWICE,
-        ["dragon"],
-    ),
-    ("Now hide the name at both places: nothing gives it away any more.", "Hide Max twice", TWICE, ["Max"]),
-    ("Type the gap yourself: on this page [MASK] is one hidden token.", "Type a gap", TYPED, []),
+TRY = (
+    ("Hide a name that comes back later: from both sides it is certain.", "Max once", TWICE, "Max", True),
+    ("Hide it both times: only “He” still tells something about it.", "Max twice", TWICE, "Max", False),
+    ("Type the gap yourself: on this page [MASK] is one hidden token.", "Type a gap", TYPED, "", False),
 )
 
 
@@ -100,10 +95,10 @@ def who_sees_whom(text: GapText, hidden: list[int], place: int) -> None:
         st.caption(f"Drawn are {len(near)} of {len(text.seen):,} tokens, those around the gap.")
     left, right = st.columns(2)
     with left:
-        st.markdown("**Causal:** each token sees itself and what came before.")
+        st.markdown("**Causal:** each sees itself and the left.")
         show(viz.mask_matrix(names, "clm"), key="masking_matrix_clm")
     with right:
-        st.markdown("**Masked:** each token sees all others; behind ? there is only the mask.")
+        st.markdown("**Masked:** each sees all; **?** is a mask.")
         gaps = [i - begin for i in hidden if begin <= i < begin + len(near)]
         show(viz.mask_matrix(names, "mlm", hidden=gaps), key="masking_matrix_mlm")
 
@@ -139,5 +134,5 @@ try:
 except ValueError as error:
     st.error(lesson.literal(str(error)))
 lesson.try_this(
-    *(lesson.Step(lesson.literal(words), label, hiding.story, (t, w)) for words, label, t, w in TRY)
+    *(lesson.Step(lesson.literal(words), label, hiding.story, tuple(args)) for words, label, *args in TRY)
 )

@@ -9,7 +9,7 @@ from ui import choice, lesson, nav, resources, session, worked
 from ui.components import show, token_strip
 from ui.possible import possible_story
 from ui.scored import Scored
-from viz import NEUTRAL, distribution_bars, format_count, format_number, surprisal_color, visible
+from viz import NEUTRAL, distribution_bars, format_count, surprisal_color, visible
 
 nav.require_app()
 
@@ -61,7 +61,7 @@ def choose(unit: str) -> int:
         strip.segments,
         key="next_token_strip",
         selected=end,
-        values=[""] * strip.n_greyed + ["given"] + [format_number(x) for x in surprise],
+        values=[""] * strip.n_greyed + ["given"] + [lesson.brief(x) for x in surprise],
         colors=[NEUTRAL] * blank + [surprisal_color(x, most) for x in surprise],
         greyed=range(strip.n_greyed),
         label="The text, each token with its surprise",
@@ -89,6 +89,7 @@ def bars(position: int, k: int) -> None:
         true_index=None if came is None else shown.index(came),
         true_note="" if came is None else f"came, rank {metrics.rank(probs, came)}",
         second=None if true is None else true[shown],
+        second_tail=None if true is None else metrics.tail_of(true, shown),
     )
     show(fig, key="next_token_bars")
 
@@ -127,7 +128,7 @@ def whole_text(scored: Scored, unit: str) -> None:
 
 n_bars, measure = controls()
 chosen = choose(measure)
-left, right = st.columns([3, 2], gap="large")
+left, right = st.columns([4, 3], gap="medium")
 with left:
     st.subheader(f"After token {chosen}, “{lesson.literal(visible(trace.tokens[chosen].data))}”, comes …")
     bars(chosen, n_bars)

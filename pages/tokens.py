@@ -19,7 +19,7 @@ CONTROL = "The end.<|endoftext|>Once upon a time"
 def controls() -> tuple[str, bool]:
     """Which vocabulary, and whether control words are one token."""
     ref = session.model()
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         option = st.segmented_control(
             "Vocabulary",
             vocabularies.options(ref),
@@ -95,8 +95,8 @@ def everything(cut: Cut) -> None:
             "token": range(len(tokens)),
             "id": [token.id for token in tokens],
             "text": [visible(token.data) for token in tokens],
-            "bytes": [token.data.hex(" ").upper() for token in tokens],
             "first byte": [token.byte_start for token in tokens],
+            "bytes": [token.data.hex(" ").upper() for token in tokens],
         },
         hide_index=True,
         height=300,
@@ -131,10 +131,10 @@ try:
     pieces = vocabularies.cut(chosen_option, session.model(), written, as_control, MOST)
 except ValueError as error:
     lesson.explain(error)
-notices(written, pieces, as_control)
 choice.begin("tokens_strip", 0, about=(written, chosen_option, as_control), names=("pos",))
 position = token_strip(pieces.segments, key="tokens_strip", selected=0, label="The text in tokens") or 0
 choice.share({"pos": position})
+notices(written, pieces, as_control)
 counts(written, pieces)
 left, right = st.columns(2, gap="large")
 with left:

@@ -82,8 +82,8 @@ def hidden(ref: ModelRef, text: GapText, about: str) -> list[int]:
     """Positions that are hidden now, typed ones among them; a new text begins with one gap."""
     kept = st.session_state.get(_HIDDEN)
     if kept is None or kept["about"] != (ref.id, about):
-        words = kept.get("words", ()) if kept else ()
-        wanted = gaps.positions_of(text.seen, about, words)
+        word, first = (kept or {}).get("wanted", ("", False))
+        wanted = gaps.positions_of(text.seen, about, word, first=first)
         chosen = set(wanted) or (set() if text.typed else _first_gap(text))
         kept = st.session_state[_HIDDEN] = {"about": (ref.id, about), "chosen": chosen}
     return sorted({i for i in kept["chosen"] if i < len(text.seen)} | set(text.typed))
@@ -99,12 +99,12 @@ def look_at(gaps_now: Sequence[int]) -> int | None:
     """The gap to look at: the one that was pressed or picked last if it is still one. The strip marks it."""
     if not gaps_now:
         return None
-    place = st.session_state.get(PLACE)
+    place: int = st.session_state.get(PLACE, -1)
     if place not in gaps_now:
         place = st.session_state[PLACE] = gaps_now[0]
     if current(STRIP, None) != place:
         select(STRIP, place)
-    return int(place)
+    return place
 
 
 def hide(positions: Sequence[int]) -> None:
@@ -119,10 +119,10 @@ def by_chance(ids: Sequence[int], mask_id: int) -> None:
     hide(draw.scored)
 
 
-def story(text: str, words: Sequence[str]) -> None:
-    """Take another text and hide some of its words wherever they stand. For `on_click`."""
+def story(text: str, word: str, first: bool) -> None:
+    """Take another text and hide a word of it, wherever it stands or only the first time. For `on_click`."""
     session.set_text(text)
-    st.session_state[_HIDDEN] = {"about": None, "chosen": set(), "words": tuple(words)}
+    st.session_state[_HIDDEN] = {"about": None, "chosen": set(), "wanted": (word, first)}
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

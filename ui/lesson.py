@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ui import resources, session
 from ui.resources import ModelRef
 from ui.words import literal as literal
-from viz import format_count
+from viz import format_count, format_number
 
 if TYPE_CHECKING:
     from engine.tokenizers import Token
@@ -68,6 +68,11 @@ class Truth:
         """(T-1,) natural log of `of`."""
         with np.errstate(divide="ignore"):
             return np.log(self.of(ids))
+
+
+def brief(x: float) -> str:
+    """A number of 0 or more under a token: three significant digits, and no smaller than it matters there."""
+    return "<0.001" if 0 < x < 0.001 else format_number(x)
 
 
 def explain(error: ValueError) -> NoReturn:

@@ -33,12 +33,12 @@ def watch(info: "RunInfo", above: DeltaGenerator, below: DeltaGenerator) -> None
     st.fragment(_draw, run_every=POLL_SECONDS.get(info.state))(info.id, _standing(info), above, below)
 
 
-def _standing(info: "RunInfo") -> tuple[str, int | None]:
-    return info.state, info.queue_place
+def _standing(info: "RunInfo") -> tuple[str, str, int | None]:
+    return info.state, info.device, info.queue_place
 
 
 def _draw(
-    run_id: str, standing: tuple[str, int | None], above: DeltaGenerator, below: DeltaGenerator
+    run_id: str, standing: tuple[str, str, int | None], above: DeltaGenerator, below: DeltaGenerator
 ) -> None:
     store = resources.run_store()
     try:
@@ -155,7 +155,7 @@ def _curve(info: "RunInfo", lines: Curves, now: Reading | None) -> None:
         key=f"training_curve_{info.id}",
         objective=objective,
         y_title=_y_title(objective),
-        height=270,
+        height=310,
     )
 
 
@@ -218,7 +218,7 @@ def before_the_first_run(objective: str) -> None:
         key="training_curve",
         objective=objective,
         y_title=_y_title(objective),
-        height=270,
+        height=310,
     )
 
 

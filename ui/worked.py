@@ -69,7 +69,8 @@ def tie(
 
 def aligned(*lines: str) -> str:
     """One formula of several lines for st.latex; `&` marks what stands under what."""
-    return r"\begin{aligned}" + r"\\[8pt]".join(lines) + r"\end{aligned}"
+    # KaTeX draws a table 2 pixels wider than its box, which would then scroll; the thin space makes room for them.
+    return r"\begin{aligned}" + r"\\[8pt]".join(lines) + r"\end{aligned}\,"
 
 
 def softmax(z: float, log_total: float, v: int, *, unit: str = "nats", digits: int = 4) -> str:
@@ -99,9 +100,9 @@ def softmax(z: float, log_total: float, v: int, *, unit: str = "nats", digits: i
 def divergence(nats: float, unit: str = "nats", *, digits: int = 4) -> str:
     """The distance from the true distribution p* to the model's p, in "nats" or "bits"."""
     log, value = (r"\ln", nats) if unit == "nats" else (r"\log_2", nats / math.log(2))
-    return (
-        rf"D_{{\text{{KL}}}} = \sum_v p^{{*}}_v\,{log} \frac{{p^{{*}}_v}}{{p_v}}"
-        rf" = {tex(value, digits)}\ \text{{{unit}}}"
+    return aligned(
+        rf"D_{{\text{{KL}}}} &= \sum_v p^{{*}}_v\,{log} \frac{{p^{{*}}_v}}{{p_v}}",
+        rf"&= {tex(value, digits)}\ \text{{{unit}}}",
     )
 
 

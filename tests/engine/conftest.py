@@ -27,7 +27,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def vocab_folder() -> Path:
-    """Where the published vocabulary files lie: $LOUPE_TEST_VOCAB, else ../shared/vocab beside the repository."""
+    """Where the published vocabulary files lie: $LOUPE_TEST_VOCAB, else ../shared/vocab."""
     folder = Path(os.environ.get("LOUPE_TEST_VOCAB", ROOT.parent / "shared" / "vocab"))
     if not folder.is_dir():
         pytest.skip(f"no published vocabularies in {folder}; name their folder in LOUPE_TEST_VOCAB")

@@ -38,7 +38,12 @@ def test_every_window_can_be_drawn_the_last_one_too():
 def test_aligned_rows_begin_where_told():
     starts = torch.tensor([4, 40, 95])  # 95 leaves no room for a whole row
     batch = clm_batch(
-        torch.arange(100), batch_size=50, context_length=10, generator=seeded(), starts=starts, aligned_rows=20
+        torch.arange(100),
+        batch_size=50,
+        context_length=10,
+        generator=seeded(),
+        starts=starts,
+        aligned_rows=20,
     )
     assert set(batch.inputs[:20, 0].tolist()) == {4, 40}
     assert len(set(batch.inputs[20:, 0].tolist())) > 10

@@ -26,6 +26,13 @@ def test_t08_a_byte_order_mark_is_no_part_of_the_text(data):
     assert decode_upload(data) == "hi"
 
 
+@pytest.mark.parametrize(
+    ("data", "encoding"), [(b"\xff\xfeh\x00i\x00", "utf-16-le"), (b"\xef\xbb\xbfhi", "utf-8")]
+)
+def test_t08_nor_when_the_encoding_was_chosen_by_hand(data, encoding):
+    assert decode_upload(data, encoding) == "hi"
+
+
 def test_t08_the_first_prompt_matches(gpt2):
     assert gpt2.encode(decode_upload(codecs.BOM_UTF8 + b"hi")) == [5303]
 

@@ -51,9 +51,10 @@ def test_other_control_words_stay_plain_text(tokenizer: Tokenizer) -> None:
 
 def test_positions_of_a_word_in_pieces() -> None:
     tokens = gap_tokens(byte_tokenizer(), "a cat, a cat 😀")
-    assert positions_of(tokens, "a cat, a cat 😀", ["cat"]) == [2, 3, 4, 9, 10, 11]
-    assert positions_of(tokens, "a cat, a cat 😀", ["😀"]) == [13, 14, 15, 16]
-    assert positions_of(tokens, "a cat, a cat 😀", [""]) == []
+    assert positions_of(tokens, "a cat, a cat 😀", "cat") == [2, 3, 4, 9, 10, 11]
+    assert positions_of(tokens, "a cat, a cat 😀", "cat", first=True) == [2, 3, 4]
+    assert positions_of(tokens, "a cat, a cat 😀", "😀") == [13, 14, 15, 16]
+    assert positions_of(tokens, "a cat, a cat 😀", "") == []
 
 
 @pytest.fixture(scope="module")

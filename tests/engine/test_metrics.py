@@ -28,7 +28,7 @@ def loss_of(logits, target):
     return cross_entropy(torch.tensor([logits]), torch.tensor([target])).item()
 
 
-# -- worked values (cases, section 11) ------------------------------------------------------------------------
+# -- worked values (cases, section 11) -----------------------------------------------------------------------
 
 
 def test_w01_two_probabilities():
@@ -53,10 +53,12 @@ def test_w03_losses_come_from_logits_not_from_probabilities():
     )
     assert loss_of(C, 0) == pytest.approx(0.4993142404, abs=1e-6)
     assert loss_of(C, 4) == pytest.approx(4.6993142404, abs=1e-6)
-    assert loss_of(softmax(C).tolist(), 0) == pytest.approx(1.2292, abs=5e-5)  # softmax twice is another number
+    assert loss_of(softmax(C).tolist(), 0) == pytest.approx(
+        1.2292, abs=5e-5
+    )  # softmax twice is another number
 
 
-# -- loss and perplexity --------------------------------------------------------------------------------------
+# -- loss and perplexity -------------------------------------------------------------------------------------
 
 
 def test_cross_entropy_takes_one_row_or_many():
@@ -91,7 +93,14 @@ def test_p03_perplexity_is_that_of_the_whole_corpus():
 
 @pytest.mark.parametrize(
     ("loss", "expected"),
-    [(0.0, 1.0), (88.73, 3.42e38), (709.78, 1.79e308), (709.79, math.inf), (800, math.inf), (math.inf, math.inf)],
+    [
+        (0.0, 1.0),
+        (88.73, 3.42e38),
+        (709.78, 1.79e308),
+        (709.79, math.inf),
+        (800, math.inf),
+        (math.inf, math.inf),
+    ],
 )
 def test_p05_perplexity_never_overflows(loss, expected):
     assert perplexity(loss) == pytest.approx(expected, rel=0.01)
@@ -117,7 +126,7 @@ def test_bits_per_byte_of_a_fair_coin_per_byte_is_1():
         bits_per_byte(1.0, 0)
 
 
-# -- distributions --------------------------------------------------------------------------------------------
+# -- distributions -------------------------------------------------------------------------------------------
 
 
 def test_entropy_by_hand():
@@ -157,7 +166,9 @@ def test_next_token_scores_by_hand():
     scores = next_token_scores(logits, [0, 1, 2])
     assert np.exp(scores.log_probs) == pytest.approx([0.25, 0.6])
     assert scores.ranks.tolist() == [2, 1]
-    assert scores.entropies == pytest.approx([1.5 * math.log(2), -(0.4 * math.log(0.2) + 0.6 * math.log(0.6))])
+    assert scores.entropies == pytest.approx(
+        [1.5 * math.log(2), -(0.4 * math.log(0.2) + 0.6 * math.log(0.6))]
+    )
     assert scores.running_perplexity == pytest.approx([4.0, 1 / math.sqrt(0.25 * 0.6)])
     assert scores.total == pytest.approx(math.log(0.15))
     assert scores.loss == pytest.approx(-math.log(0.15) / 2)
@@ -168,7 +179,7 @@ def test_r03_one_symbol_scores_0_without_a_minus():
     assert f"{scores.loss:.3f}" == "0.000" and scores.running_perplexity.tolist() == [1, 1]
 
 
-# -- a text of any length -------------------------------------------------------------------------------------
+# -- a text of any length ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 8, 9, 16, 17, 30])

@@ -9,13 +9,11 @@ from torch import nn
 from engine.config import ModelConfig
 from engine.metrics import cross_entropy, perplexity
 from engine.model import (
-    MLP,
-    Block,
     KVCache,
-    Norm,
     Recorder,
     Transformer,
     attend,
+    dropped,
     rotary_turns,
     rotate,
     sinusoidal_positions,
@@ -40,7 +38,7 @@ def every_model(**fixed):
     """A small rough model for each of the 192 settings of the switches."""
     for values in itertools.product(*SWITCHES.values()):
         settings = dict(zip(SWITCHES, values, strict=True))
-        yield rough(Transformer(ModelConfig(V, T, 2, 4, 16, **settings, **fixed)), 0.2)
+        yield rough(Transformer(ModelConfig(V, T, 1, 4, 16, **settings, **fixed)))
 
 
 def randn(*shape, seed=0):
@@ -52,10 +50,10 @@ def some_ids(*shape, vocab=V, seed=0):
 
 
 def close(a, b, within):
-    return float((a - b).abs().max()) <= within
+    return float((a - b).detach().abs().max()) <= within
 
 
-# -- parity with PyTorch's own modules ------------------------------------------------------------------------
+# -- parity with PyTorch's own modules -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -69,13 +67,15 @@ def test_attention_equals_pytorchs(causal):
 
 @pytest.mark.parametrize("place", ["pre", "post"])
 @pytest.mark.parametrize("objective", ["clm", "mlm"])
-def test_a_block_equals_pytorchs_encoder_layer(place, objective):
-    ours = rough(Block(ModelConfig(V, 10, 1, 4, 32, objective=objective, norm_place=place)).requires_grad_(False))
+def test_a_block_equals_pytorchs_encoder_layer(small_model, place, objective):
+    ours = small_model(objective=objective, norm_place=place).requires_grad_(False).blocks[1]
     theirs = nn.TransformerEncoderLayer(
         32, 4, 128, dropout=0.0, activation="gelu", batch_first=True, norm_first=place == "pre"
     ).requires_grad_(False)
     attention = ours.attention
-    theirs.self_attn.in_proj_weight.copy_(torch.cat([f.weight for f in (attention.q, attention.k, attention.v)]))
+    theirs.self_attn.in_proj_weight.copy_(
+        torch.cat([f.weight for f in (attention.q, attention.k, attention.v)])
+    )
     theirs.self_attn.in_proj_bias.copy_(torch.cat([f.bias for f in (attention.q, attention.k, attention.v)]))
     for mine, other in [
         (attention.out, theirs.self_attn.out_proj),
@@ -91,26 +91,27 @@ def test_a_block_equals_pytorchs_encoder_layer(place, objective):
     assert close(ours(x, 0, None, None, None, None), theirs(x, src_mask=mask), 1e-5)
 
 
-def test_rms_norm_follows_its_formula():
-    norm = rough(Norm(ModelConfig(V, norm="rmsnorm"), 12))
-    x = randn(3, 12)
+def test_rms_norm_follows_its_formula(small_model):
+    norm = small_model(norm="rmsnorm").requires_grad_(False).final_norm
+    x = randn(3, 32)
     expected = x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * norm.weight
     assert norm.bias is None and close(norm(x), expected, 1e-6)
 
 
 @pytest.mark.parametrize(
-    ("name", "bend"), [("gelu", lambda x: x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))), ("relu2", lambda x: x.clamp(0) ** 2)]
+    ("name", "bend"),
+    [("gelu", lambda x: x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))), ("relu2", lambda x: x.clamp(0) ** 2)],
 )
-def test_the_mlp_follows_its_formula(name, bend):
-    mlp = rough(MLP(ModelConfig(V, d_model=8, n_head=2, activation=name)))
-    x = randn(3, 8)
+def test_the_mlp_follows_its_formula(small_model, name, bend):
+    mlp = small_model(activation=name).requires_grad_(False).blocks[0].mlp
+    x = randn(3, 32)
     hidden = bend(x @ mlp.up.weight.T + mlp.up.bias)
     assert close(mlp(x), hidden @ mlp.down.weight.T + mlp.down.bias, 1e-5)
 
 
-def test_swiglu_follows_its_formula():
-    mlp = rough(MLP(ModelConfig(V, d_model=8, n_head=2, activation="swiglu")))
-    x = randn(3, 8)
+def test_swiglu_follows_its_formula(small_model):
+    mlp = small_model(activation="swiglu").requires_grad_(False).blocks[0].mlp
+    x = randn(3, 32)
     gate = x @ mlp.gate.weight.T + mlp.gate.bias
     hidden = gate * torch.sigmoid(gate) * (x @ mlp.up.weight.T + mlp.up.bias)
     assert close(mlp(x), hidden @ mlp.down.weight.T + mlp.down.bias, 1e-5)
@@ -128,7 +129,7 @@ def test_two_query_heads_on_one_key_head_equal_four_key_heads_in_pairs(small_mod
     assert close(shared(ids), full(ids), 1e-5)
 
 
-# -- positions ------------------------------------------------------------------------------------------------
+# -- positions -----------------------------------------------------------------------------------------------
 
 
 def test_the_sinusoidal_table_follows_its_formula():
@@ -167,41 +168,35 @@ def test_order_matters(small_model, positions):
     assert not close(model(ids)[0, 2], swapped, 1e-3)
 
 
-# -- every combination of switches ----------------------------------------------------------------------------
+# -- every combination of switches ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("objective", ["clm", "mlm"])
 @pytest.mark.parametrize("positions", POSITIONS)
 @torch.no_grad()
-def test_explicit_equals_fused_and_who_sees_whom(objective, positions):
+def test_explicit_equals_fused_cached_equals_full_and_who_sees_whom(objective, positions):
     ids = some_ids(2, T)
     changed = ids.clone()
     changed[:, 4] = (ids[:, 4] + 1) % V
     for model in every_model(objective=objective, positions=positions):
         logits, recorder = model(ids), Recorder()
+        unit = max(
+            1.0, float(logits.abs().max())
+        )  # with rough weights logits reach 20: the error is relative
         assert logits.shape == (2, T, V) and logits.dtype == torch.float32
-        assert close(model(ids, recorder=recorder), logits, 1e-5 * max(1.0, float(logits.abs().max()))), model.config
+        assert close(model(ids, recorder=recorder), logits, 1e-5 * unit), model.config
         weights = torch.stack(recorder.kept["weights"])
-        assert close(weights.sum(-1), torch.ones(2, 2, 4, T), 1e-5), model.config
+        assert close(weights.sum(-1), torch.ones(1, 2, 4, T), 1e-5), model.config
         ahead = weights.triu(1)
         moved = (model(changed) - logits).abs().amax(dim=(0, 2))
         assert (moved[4:] > 1e-6).all(), model.config
         if objective == "clm":
             assert (ahead == 0).all() and (moved[:4] == 0).all(), model.config
+            cache = KVCache(model.config, batch_size=2)
+            parts = [model(part, cache=cache) for part in ids.split((1, 5, 1), dim=1)]
+            assert close(torch.cat(parts, dim=1), logits, 1e-4 * unit), model.config
         else:
             assert (ahead.sum() > 0) and (moved[:4] > 1e-6).all(), model.config
-
-
-@pytest.mark.parametrize("positions", POSITIONS)
-@torch.no_grad()
-def test_a_cache_in_chunks_equals_the_full_pass(positions):
-    ids = some_ids(1, T)
-    for model in every_model(positions=positions):
-        full = model(ids)
-        for chunks in ((1, 5, 1), (4, 3)):
-            cache = KVCache(model.config)
-            parts = [model(part, cache=cache) for part in ids.split(chunks, dim=1)]
-            assert close(torch.cat(parts, dim=1), full, 1e-4 * max(1.0, float(full.abs().max()))), model.config
 
 
 @pytest.mark.parametrize("chunks", [[1] * 32, [20, 12], [31, 1], [1, 31], [7, 1, 1, 13, 10], [32]], ids=str)
@@ -251,7 +246,7 @@ def test_no_tokens_are_refused(small_model):
         small_model()(torch.empty(1, 0, dtype=torch.long))
 
 
-# -- the start, and the dice ----------------------------------------------------------------------------------
+# -- the start, and the dice ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("vocab", "expected"), [(65, 4.174), (256, 5.545), (512, 6.238), (50257, 10.825)])
@@ -318,10 +313,8 @@ def test_r09_dropout_comes_from_the_callers_dice_only(small_model, untouched_dic
 
 
 def test_dropout_keeps_the_mean():
-    from engine.model import dropped
-
     kept = dropped(torch.ones(100_000), 0.25, torch.Generator().manual_seed(0))
-    assert set(kept.unique().tolist()) == {0.0, pytest.approx(1 / 0.75)}
+    assert kept.unique().tolist() == pytest.approx([0, 1 / 0.75])
     assert abs(kept.mean() - 1) < 6 * math.sqrt(0.25 / 0.75 / 100_000)
 
 

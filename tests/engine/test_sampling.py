@@ -28,13 +28,17 @@ def texts(model, prompt, n, **settings):
     return [step.id for step in generate(model, prompt, n_tokens=n, **settings)]
 
 
-# -- the stages -----------------------------------------------------------------------------------------------
+# -- the stages ----------------------------------------------------------------------------------------------
 
 
 def test_s01_temperature_0_is_all_on_the_largest():
     assert next_token_distribution(C, temperature=0).tolist() == [1, 0, 0, 0, 0]
     assert next_token_distribution([0.5, -1.2, 3.1, 0.0], temperature=0).tolist() == [0, 0, 1, 0]
-    assert next_token_distribution([1, 1, 0], temperature=0).tolist() == [1, 0, 0]  # equal ones: the lowest id
+    assert next_token_distribution([1, 1, 0], temperature=0).tolist() == [
+        1,
+        0,
+        0,
+    ]  # equal ones: the lowest id
 
 
 @pytest.mark.parametrize(
@@ -51,7 +55,7 @@ def test_s02_temperature_divides_the_logits(temperature, expected):
 
 def test_s02_a_high_temperature_flattens_and_never_reorders():
     hot = next_token_distribution(C, temperature=100)
-    assert hot.min() >= 0.1956 and hot.max() <= 0.2041
+    assert (round(hot.min(), 4), round(hot.max(), 4)) == (0.1956, 0.2040)
     assert np.argsort(hot).tolist() == np.argsort(C).tolist()
 
 
@@ -92,7 +96,7 @@ def test_s09_temperature_comes_before_top_p():
 
 
 def test_top_k_comes_before_top_p():
-    # after top-k 2 the shares are .6900 and .3100, so 0.65 keeps one; of the full distribution it would keep two
+    # after top-k 2 the shares are .6900 and .3100, so 0.65 keeps one; of the full .6069 and .2727, two
     assert kept(C, top_k=2, top_p=0.65) == [0]
     assert kept(C, top_p=0.65) == [0, 3]
 
@@ -105,7 +109,12 @@ def test_min_p_compares_with_the_likeliest():
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"temperature": 0.0}, {"temperature": 0.7, "top_k": 40}, {"top_k": 100, "top_p": 0.9, "min_p": 0.02}],
+    [
+        {},
+        {"temperature": 0.0},
+        {"temperature": 0.7, "top_k": 40},
+        {"top_k": 100, "top_p": 0.9, "min_p": 0.02},
+    ],
 )
 def test_the_distribution_is_the_last_stage_and_masses_add_up(settings):
     logits = np.random.default_rng(2).normal(size=500) * 2
@@ -119,11 +128,17 @@ def test_the_distribution_is_the_last_stage_and_masses_add_up(settings):
             assert after.removed_mass == pytest.approx(removed, abs=1e-12)
             left = after.probs > 0
             assert after.probs[left] * (1 - removed) == pytest.approx(before.probs[left])
-    names = ["softmax", "temperature", *(n for n in ("top-k", "top-p", "min-p") if n.replace("-", "_") in settings)]
+    names = [
+        "softmax",
+        "temperature",
+        *(n for n in ("top-k", "top-p", "min-p") if n.replace("-", "_") in settings),
+    ]
     assert [stage.name for stage in stages] == names
 
 
-@pytest.mark.parametrize("logits", [[math.nan] * 3, [-math.inf] * 3, [math.inf, 0, 0], [0, math.nan, 0]], ids=str)
+@pytest.mark.parametrize(
+    "logits", [[math.nan] * 3, [-math.inf] * 3, [math.inf, 0, 0], [0, math.nan, 0]], ids=str
+)
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_s11_logits_that_are_not_finite_are_refused(logits, temperature):
     with pytest.raises(ValueError, match="not finite"):
@@ -137,7 +152,10 @@ def test_a_logit_of_minus_infinity_is_a_token_that_cannot_come():
 @pytest.mark.parametrize("temperature", [1e-5, 1e-300, 5e-324])
 def test_s16_tiny_temperatures_do_not_overflow(temperature):
     assert next_token_distribution([5.0, -5.0], temperature=temperature).tolist() == [1.0, 0.0]
-    assert next_token_distribution(torch.tensor([5.0, -5.0]).half(), temperature=temperature).tolist() == [1, 0]
+    assert next_token_distribution(torch.tensor([5.0, -5.0]).half(), temperature=temperature).tolist() == [
+        1,
+        0,
+    ]
     stages = sampling_stages([5.0, -5.0], temperature=temperature)
     assert worked_out(np.array([5.0, -5.0]), stages, 0, temperature).final == 1.0
 
@@ -148,13 +166,18 @@ def test_anything_but_one_row_of_logits_is_refused(shape):
         sampling_stages(np.zeros(shape))
 
 
-# -- drawing --------------------------------------------------------------------------------------------------
+# -- drawing -------------------------------------------------------------------------------------------------
 
 
 def test_s12_a_token_of_probability_0_is_never_drawn():
     dice = np.random.default_rng(0)
     edges = [0.0, np.nextafter(1, 0), 0.5, np.nextafter(0.5, 0)]
-    for probs in ([0, 1], [0, 0.5, 0, 0.5, 0], [0.5, 0.5, 0], softmax(dice.normal(size=1000)) * ([0, 1] * 500) * 1.9):
+    for probs in (
+        [0, 1],
+        [0, 0.5, 0, 0.5, 0],
+        [0.5, 0.5, 0],
+        softmax(dice.normal(size=1000)) * ([0, 1] * 500) * 1.9,
+    ):
         possible = set(np.flatnonzero(probs).tolist())
         assert {draw(np.array(probs, float), u) for u in (*edges, *dice.random(5000))} <= possible
 
@@ -175,14 +198,16 @@ def test_the_line_shows_where_a_number_falls():
         assert piece.id == draw(probs, u)
 
 
-# -- continuing a text ----------------------------------------------------------------------------------------
+# -- continuing a text ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary"])
 def test_k01_cached_and_uncached_texts_are_equal_far_past_the_context(small_model, positions):
     model = small_model(context_length=12, positions=positions)
     for settings in ({"temperature": 0}, {"temperature": 1.5, "seed": 4}):
-        cached, plain = (list(generate(model, [1, 2, 3], n_tokens=36, use_cache=c, **settings)) for c in (True, False))
+        cached, plain = (
+            list(generate(model, [1, 2, 3], n_tokens=36, use_cache=c, **settings)) for c in (True, False)
+        )
         assert [s.id for s in cached] == [s.id for s in plain]
         for one, other in zip(cached, plain, strict=True):
             assert one.probs == pytest.approx(other.probs, abs=1e-4)
@@ -243,7 +268,12 @@ def test_a_prompt_may_be_a_tensor(small_model):
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"temperature": -1}, "temperature"), ({"top_k": -1}, "top_k"), ({"top_p": 2}, "top_p"), ({"min_p": -1}, "min_p")],
+    [
+        ({"temperature": -1}, "temperature"),
+        ({"top_k": -1}, "top_k"),
+        ({"top_p": 2}, "top_p"),
+        ({"min_p": -1}, "min_p"),
+    ],
 )
 def test_wrong_settings_are_refused_by_the_call_itself(small_model, settings, message):
     with pytest.raises(ValueError, match=message):

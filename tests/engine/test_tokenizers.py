@@ -57,8 +57,17 @@ def random_texts(n=60, seed=7):
     """Seeded texts from all over Unicode, graphemes of several code points among them."""
     dice = random.Random(seed)
     ranges = [(32, 127), (9, 14), (0xA0, 0x250), (0x300, 0x370), (0x900, 0x980), (0x4E00, 0x4F00)]
-    ranges += [(0x1F1E6, 0x1F200), (0x1F600, 0x1F650), (0x200B, 0x2010), (0x10000, 0x10FFFF), (0xFE00, 0xFE10)]
-    return ["".join(chr(dice.randrange(*dice.choice(ranges))) for _ in range(dice.randrange(40))) for _ in range(n)]
+    ranges += [
+        (0x1F1E6, 0x1F200),
+        (0x1F600, 0x1F650),
+        (0x200B, 0x2010),
+        (0x10000, 0x10FFFF),
+        (0xFE00, 0xFE10),
+    ]
+    return [
+        "".join(chr(dice.randrange(*dice.choice(ranges))) for _ in range(dice.randrange(40)))
+        for _ in range(n)
+    ]
 
 
 def test_every_text_comes_back(any_tokenizer):
@@ -75,7 +84,9 @@ def test_tokens_lie_end_to_end_in_the_bytes_of_the_text(any_tokenizer):
         assert b"".join(t.data for t in tokens) == raw
         for t in tokens:
             assert raw[t.byte_start : t.byte_end] == t.data == any_tokenizer.token_bytes(t.id)
-            before = raw[: t.byte_start + 1].decode(errors="ignore")  # ends with the character that t begins in,
+            before = raw[: t.byte_start + 1].decode(
+                errors="ignore"
+            )  # ends with the character that t begins in,
             whole = len(raw[: t.byte_start].decode(errors="ignore"))  # or lacks it if that is cut
             assert t.start == whole and len(before) in (whole, whole + 1)
             assert t.text == t.data.decode(errors="backslashreplace")
@@ -153,7 +164,10 @@ def test_t01_a_typed_control_token_is_plain_text_unless_asked_for(gpt2):
 def test_m06_a_typed_mask_is_one_id_only_where_asked_for(tokenizer):
     text = "the [MASK] sat"
     assert tokenizer.encode(text, special=True).count(tokenizer.mask_id) == 1
-    assert tokenizer.encode("the ", special=True) == tokenizer.encode(text, special=True)[: len(tokenizer.encode("the "))]
+    assert (
+        tokenizer.encode("the ", special=True)
+        == tokenizer.encode(text, special=True)[: len(tokenizer.encode("the "))]
+    )
     assert tokenizer.tokens(text, special=True)[-1].byte_end == len(text)
     if tokenizer.name != "characters":  # its alphabet has no bracket
         assert tokenizer.mask_id not in tokenizer.encode(text)
@@ -183,6 +197,13 @@ def test_t05_lone_surrogates_are_replaced_and_pairs_joined(gpt2):
     assert repair_text("\ufeff\udc4d\ud83d\ufffd!") == ("\ufeff\ufffd\ufffd\ufffd!", 2)
     for token in (t for group in gpt2.segments("a\ud83d\udc4d\udc4d") for t in group):
         assert token.data and token.text.encode()
+
+
+def test_t05_characters_and_own_bpe_repair_too():
+    assert char_tokenizer("ab👍\ufffd").encode("\ud83d\udc4d\ud83d") == [3, 2]
+    text = "ab\ud83d" * 20
+    tokenizer = train_bpe(text, 260)
+    assert tokenizer.decode(tokenizer.encode(text)) == "ab\ufffd" * 20
 
 
 def test_t06_carriage_returns_survive(gpt2):
@@ -268,8 +289,8 @@ def test_t16_no_characters_make_no_alphabet():
 
 def test_t17_a_vocabulary_is_as_large_as_the_text_allows():
     tokenizer = train_bpe(SENTENCE, 1000)
-    assert tokenizer.vocab_size == 268 == max(tokenizer.encode(SENTENCE)) + 1 or tokenizer.vocab_size == 268
-    assert tokenizer.token_bytes(267) and tokenizer.mask_id == 268
+    assert tokenizer.vocab_size == tokenizer.mask_id == 268
+    assert tokenizer.token_bytes(267) in SENTENCE.encode()
     assert (tokenizer.model_vocab_size("clm"), tokenizer.model_vocab_size("mlm")) == (268, 269)
 
 
@@ -280,7 +301,8 @@ def test_t18_fewer_ids_than_bytes_are_refused_before_rustbpe_panics(size):
 
 
 def test_t18_a_model_of_1000_ids_with_a_mask_has_743_merges():
-    text = " ".join(a + b + c for a in "bcdfghkl" for b in "aeiou" for c in "mnprstxz" for _ in "12")
+    dice = random.Random(0)
+    text = " ".join("".join(dice.choices("abcdefgh", k=9)) for _ in range(2000))
     tokenizer = train_bpe(text, 1000 - 1)
     assert tokenizer.model_vocab_size("mlm") == 1000
     assert len(tokenizer.to_json()["merged"]) == 743
@@ -309,7 +331,11 @@ def test_t23_unknown_characters_are_named():
 
 
 def test_ids_after_the_ordinary_ones():
-    for tokenizer, size in ((byte_tokenizer(), 256), (char_tokenizer("aaa"), 1), (train_bpe(SENTENCE, 260), 260)):
+    for tokenizer, size in (
+        (byte_tokenizer(), 256),
+        (char_tokenizer("aaa"), 1),
+        (train_bpe(SENTENCE, 260), 260),
+    ):
         assert (tokenizer.vocab_size, tokenizer.mask_id, tokenizer.end_id) == (size, size, size + 1)
         assert tokenizer.encode(END_TEXT, special=True) == [size + 1]
         assert tokenizer.token_bytes(size + 1) == END_TEXT.encode()
@@ -348,11 +374,19 @@ def test_json_gives_the_same_tokenizer_back(any_tokenizer, vocab_folder, monkeyp
 
 
 def test_another_vocabulary_has_another_hash():
-    made = [byte_tokenizer(), char_tokenizer("ab"), char_tokenizer("abc"), train_bpe("abab", 257), train_bpe("cdcd", 257)]
+    made = [
+        byte_tokenizer(),
+        char_tokenizer("ab"),
+        char_tokenizer("abc"),
+        train_bpe("abab", 257),
+        train_bpe("cdcd", 257),
+    ]
     assert len({t.hash for t in made}) == 5
 
 
-@pytest.mark.parametrize("spec", [{}, {"kind": "words"}, {"kind": "bpe"}, {"kind": "characters"}, {"kind": "bpe", "merged": 3}])
+@pytest.mark.parametrize(
+    "spec", [{}, {"kind": "words"}, {"kind": "bpe"}, {"kind": "characters"}, {"kind": "bpe", "merged": 3}]
+)
 def test_a_description_that_is_not_ours_is_refused(spec):
     with pytest.raises(ValueError, match="tokenizer"):
         tokenizer_from_json(spec)

@@ -29,7 +29,11 @@ def test_shapes_and_types(model):
     n = len(TEXT)
     assert traced.logits.shape == (n, 257) and traced.attentions.shape == (2, 4, n, n)
     assert traced.q.shape == traced.k.shape == traced.v.shape == traced.heads.shape == (2, 4, n, 8)
-    assert traced.residual.shape == (3, n, 32) and traced.attention_out.shape == traced.mlp_out.shape == (2, n, 32)
+    assert traced.residual.shape == (3, n, 32) and traced.attention_out.shape == traced.mlp_out.shape == (
+        2,
+        n,
+        32,
+    )
     assert {a.dtype for a in (traced.logits, traced.attentions, traced.residual)} == {np.dtype("float32")}
     assert [t.text for t in traced.tokens] == list(TEXT) and traced.ids.tolist() == list(TEXT.encode())
 
@@ -59,7 +63,9 @@ def test_a07_weights_times_values_is_what_the_output_matrix_gets(model):
     assert traced.heads == pytest.approx(traced.attentions @ traced.v, abs=1e-5)
     for layer, block in enumerate(model.blocks):
         joined = torch.from_numpy(traced.heads[layer]).transpose(0, 1).flatten(1)
-        assert traced.attention_out[layer] == pytest.approx(block.attention.out(joined).detach().numpy(), abs=1e-5)
+        assert traced.attention_out[layer] == pytest.approx(
+            block.attention.out(joined).detach().numpy(), abs=1e-5
+        )
 
 
 def test_a07_the_traced_logits_are_those_of_the_fast_path(model):
@@ -166,15 +172,14 @@ def test_a10_a_half_precision_model_is_shown_in_float32(small_model, positions):
 
 
 def test_two_sessions_on_one_model_get_their_own_numbers(small_model):
-    """Each thread traces its own text and heads thousands of times; every result equals the one it got alone."""
+    """Thousands of traces in three threads; every result equals the one that was got alone."""
     model = small_model(n_layer=1)
-    jobs = [("the cat", ()), ("a dog ran", ((0, 1),)), ("", ()), ("zz", ((0, 0), (0, 3)))]
-    jobs = [(text, ablate) for text, ablate in jobs if text]
+    jobs = [("the cat", ()), ("a dog ran", ((0, 1),)), ("zz", ((0, 0), (0, 3)))]
     alone = [trace(model, BYTES, text, ablate=ablate) for text, ablate in jobs]
 
     def session(which):
         text, ablate = jobs[which]
-        for _ in range(1000):
+        for _ in range(700):
             traced = trace(model, BYTES, text, ablate=ablate)
             for name in ("logits", "attentions", "residual", "heads"):
                 assert np.array_equal(getattr(traced, name), getattr(alone[which], name)), (which, name)

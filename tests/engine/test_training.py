@@ -372,6 +372,6 @@ def test_memory_does_not_grow():
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
-    run = train(tiny(n_layer=1), some_ids(), [], settings(steps=1000, eval_every=100, checkpoint_every=100))
+    run = train(tiny(n_layer=1), some_ids(), [], settings(steps=400, eval_every=40, checkpoint_every=40))
     sizes = [megabytes() for event in run if isinstance(event, EvalEvent)]
     assert sizes[-1] - sizes[1] < 20

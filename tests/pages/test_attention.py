@@ -14,7 +14,6 @@ from engine.trace import Trace, attention_cell, best_head, head_patterns, trace
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
 from ui import lesson, resources
-from viz import format_number
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 REPEATED = "the cat sat on the mat the"
@@ -100,7 +99,9 @@ def test_the_overview_holds_every_head(open_page: OpenPage, checkpoints: dict[st
 def test_the_chosen_row_is_listed_and_framed(open_page: OpenPage, checkpoints: dict[str, Checkpoint]) -> None:
     at = opened(open_page, REPEATED, query={"pos": "4", "layer": "1", "head": "2"})
     row = looked(checkpoints, REPEATED).attentions[0, 1, 4]
-    assert [chip["value"] for chip in chips(at, "attention_key")] == [format_number(x) for x in row[:5]]
+    assert [chip["value"] for chip in chips(at, "attention_key")] == [
+        lesson.brief(x) for x in row[:5].tolist()
+    ]
     frame = plotly(at, "attention_map")["layout"]["shapes"][0]
     assert (frame["y0"], frame["y1"]) == (3.5, 4.5)
     assert at.query_params["pos"] == "4" and at.query_params["head"] == "2"

@@ -15,7 +15,7 @@ from engine.tokenizers import char_tokenizer
 from engine.trace import Trace, trace
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
-from ui import resources, worked
+from ui import lesson, resources, worked
 from viz import format_number, visible
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
@@ -115,7 +115,7 @@ def test_strip_and_table_show_each_token_s_surprise(
     traced = looked(checkpoint, STORY)
     scores = metrics.next_token_scores(traced.logits, traced.ids.tolist())
     surprise = -scores.log_probs / (1 if unit == "nats" else math.log(2))
-    assert [chip["value"] for chip in chips(at)] == ["given", *(format_number(x) for x in surprise)]
+    assert [chip["value"] for chip in chips(at)] == ["given", *(lesson.brief(x) for x in surprise)]
     table = at.dataframe[0].value
     np.testing.assert_allclose(table[f"surprise ({unit})"], surprise, rtol=1e-12)
     np.testing.assert_allclose(table["probability"], np.exp(scores.log_probs), rtol=1e-12)
@@ -252,3 +252,13 @@ def test_try_this_does_it(open_page: OpenPage) -> None:
     for i in range(3):
         at.button(key=f"try_{i}").click().run()
         assert not at.exception and len(chips(at)) > 3
+
+
+def test_small_numbers_under_a_token_stay_short() -> None:
+    assert [lesson.brief(x) for x in (0.0, 1e-9, 0.00123, 2.55, 10.8123)] == [
+        "0",
+        "<0.001",
+        "0.00123",
+        "2.55",
+        "10.8",
+    ]
