@@ -29,6 +29,7 @@ def start_with(**settings: Any) -> None:
     """Change settings, then start. For `on_click`."""
     training_settings.fill(**settings)
     start()
+    st.toast("The new run is at the top of the page.", icon=":material/arrow_upward:")
 
 
 def learn_by_heart() -> None:

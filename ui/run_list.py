@@ -33,7 +33,7 @@ def draw(shown_id: str | None) -> None:
 
 def _row(info: "RunInfo", shown_id: str | None) -> None:
     with st.container(border=True):
-        what, does = st.columns([3, 2], vertical_alignment="center")
+        what, does = st.columns(2, vertical_alignment="center")
         color, icon = STATES[info.state]
         what.markdown(
             f":{color}-badge[{icon} {info.state}] **{literal(info.name)}**  \n:small[{_facts(info)}]"

@@ -108,7 +108,9 @@ def _numbers(info: "RunInfo", records: list[Record], now: Reading | None) -> Non
         st.metric("Perplexity" if not masked else "Masked perplexity", perplexity)
         st.metric("Above the floor", gap)
         st.metric("Tokens a second", speed)
-        st.metric(*("Time left", left) if info.active else ("Training time", duration(spent)))
+        st.metric(
+            *("Time left", left) if info.active else ("Training time", duration(spent) if spent else blank)
+        )
 
 
 def _say(info: "RunInfo", records: list[Record], now: Reading | None, bad: list[int]) -> None:
@@ -145,22 +147,19 @@ def _curve(info: "RunInfo", lines: Curves, now: Reading | None) -> None:
     if other is not None:
         theirs = reading.curves(resources.run_store().history(other.id))
         series.append(viz.Series(other.name, theirs.eval_steps, theirs.val_losses, "other"))
-    start = viz.Reference(math.log(info.model.vocab_size), "ln V: guessing uniformly", "start")
-    floor = (
-        [viz.Reference(now.floor, "the floor: no model can beat this", "floor")] if now and now.floor else []
-    )
+    _draw_curve(f"training_curve_{info.id}", objective, series, info.model.vocab_size, now)
+
+
+def _draw_curve(
+    key: str, objective: str, series: list[viz.Series], vocab_size: int, now: Reading | None
+) -> None:
+    marks = [viz.Reference(math.log(vocab_size), "ln V: guessing uniformly", "start")]
+    if now is not None and now.floor:
+        marks.append(viz.Reference(now.floor, "the floor: no model can beat this", "floor"))
+    what = "loss" if objective == "clm" else "masked-token loss"
     live_curve(
-        series,
-        [start, *floor],
-        key=f"training_curve_{info.id}",
-        objective=objective,
-        y_title=_y_title(objective),
-        height=310,
+        series, marks, key=key, objective=objective, y_title=f"{what} ({UNITS[objective]})", height=310
     )
-
-
-def _y_title(objective: str) -> str:
-    return f"{'loss' if objective == 'clm' else 'masked-token loss'} ({UNITS[objective]})"
 
 
 def _compared(info: "RunInfo") -> "RunInfo | None":
@@ -195,41 +194,27 @@ def _label(info: "RunInfo") -> str:
 
 
 def before_the_first_run(objective: str) -> None:
-    """Something to look at before there is a run: how far the shipped model came, where a run will begin."""
+    """Something to look at before there is a run: how the shipped model learned, and how far it came."""
     shipped = next((ref for ref in resources.shipped_models() if ref.objective == objective), None)
-    report, records = ({}, []) if shipped is None else _how_it_was_made(Path(shipped.folder))
+    records, vocab_size = ([], 512) if shipped is None else _how_it_learned(Path(shipped.folder))
+    lines, now = reading.curves(records), reading.read(records, vocab_size)
     st.markdown("**No run yet.** Start training makes a small model of made-up stories, in about a minute.")
-    marks = [viz.Reference(math.log(512), "ln V: guessing uniformly", "start")]
-    if shipped is not None and report:
-        marks.append(viz.Reference(report["floor"], "the floor: no model can beat this", "floor"))
-        if not records:
-            marks.append(
-                viz.Reference(report["loss"], f"shipped model after {shipped.step:,} steps", "other")
-            )
+    if shipped is not None and now is not None and now.gap is not None:
         st.caption(
-            f"The shipped model {literal(shipped.name)} ({viz.format_count(shipped.n_params)} parameters) "
-            f"has come to {report['loss']:.3f} nats, {report['loss'] - report['floor']:.3f} above the floor."
+            f"Until then, the shipped model {literal(shipped.name)} ({viz.format_count(shipped.n_params)} "
+            f"parameters): {now.loss:.3f} nats at step {now.step:,}, {now.gap:.3f} above the floor."
         )
-    lines = reading.curves(records)
     series = [viz.Series("validation loss of the shipped model", lines.eval_steps, lines.val_losses, "valid")]
-    live_curve(
-        series if records else [],
-        marks,
-        key="training_curve",
-        objective=objective,
-        y_title=_y_title(objective),
-        height=310,
-    )
+    _draw_curve("training_curve", objective, series if records else [], vocab_size, now)
 
 
-def _how_it_was_made(folder: Path) -> tuple[dict[str, float], list[Record]]:
-    """What a shipped model's folder says of its loss, and its curve if that is there."""
+def _how_it_learned(folder: Path) -> tuple[list[Record], int]:
+    """The records of a shipped model and its vocabulary size, from its folder."""
     from engine.checkpoints import read_description
     from engine.records import read_records
 
     try:
-        report = read_description(folder)["info"].get("report") or {}
+        vocab_size = int(read_description(folder)["model"]["vocab_size"])
     except ValueError:
-        report = {}
-    complete = all(isinstance(report.get(name), float) for name in ("loss", "floor"))
-    return report if complete else {}, read_records(folder / "metrics.jsonl")[0]
+        return [], 512
+    return read_records(folder / "metrics.jsonl")[0], vocab_size

@@ -69,7 +69,7 @@ def tie(
 
 def aligned(*lines: str) -> str:
     """One formula of several lines for st.latex; `&` marks what stands under what."""
-    # KaTeX draws a table 2 pixels wider than its box, which would then scroll; the thin space makes room for them.
+    # KaTeX draws a table 2 pixels wider than its box, which would then scroll: the thin space makes room.
     return r"\begin{aligned}" + r"\\[8pt]".join(lines) + r"\end{aligned}\,"
 
 

@@ -33,7 +33,8 @@ def sampled(
     minus = f"+ {tex(-top, n_z)}" if top < 0 else f"- {tex(top, n_z)}"
     power_of = rf"e^{{({tex(logit, n_z)} {minus})/{temperature:g}}}"
     lines = [
-        rf"w &= e^{{(z - z_{{\max}})/T}} = {power_of} = {tex(weight, n_w)}",
+        r"w &= e^{(z - z_{\max})/T}",
+        rf"&= {power_of} = {tex(weight, n_w)}",
         rf"p &= \frac{{w}}{{\sum_j w_j}} = \frac{{{tex(weight, n_w)}}}{{{tex(total, n_w)}}} = {tex(p, n_p)}",
     ]
     if cut:
