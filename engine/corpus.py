@@ -3,7 +3,7 @@
 import codecs
 import hashlib
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from engine.tokenizers import Tokenizer, repair_text
 
@@ -37,7 +37,7 @@ class Corpus:
     text: str
     val_text: str | None = None
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """Fingerprint of both texts."""
         return hashlib.sha256(f"{self.text}\x00{self.val_text}".encode()).hexdigest()

@@ -21,23 +21,22 @@ def samples(records: list[Record]) -> None:
     found = [r for r in records if r["kind"] == "sample"]
     if not found:
         return
-    st.subheader("What it writes" if "prompt" in found[-1] else "What it fills in")
-    chosen = {len(found) - 1: None, len(found) // 2: None, 0: None}
-    for index in chosen:
+    last = found[-1]
+    causal = "prompt" in last
+    st.subheader("What it writes" if causal else "What it fills in")
+    if not causal:
+        _line("asked", last["masked"])
+    for index in sorted({0, len(found) // 2, len(found) - 1}, reverse=True):
         record = found[index]
-        step, said = st.columns([1, 5])
-        step.markdown(f"**step {viz.format_count(record['step'])}**")
-        with said:
-            _sample(record)
+        _line(f"step {viz.format_count(record['step'])}", record.get("prompt", "") + record["text"])
+    if not causal:
+        _line("the truth", last["truth"])
 
 
-def _sample(record: Record) -> None:
-    if "prompt" in record:
-        prompt = record["prompt"]
-        st.text(prompt + record["text"])
-        return
-    for name, what in (("asked", "masked"), ("filled in", "text"), ("true", "truth")):
-        st.text(f"{name}: {record[what].strip()}")
+def _line(name: str, text: str) -> None:
+    what, said = st.columns([1, 5])
+    what.markdown(f"**{name}**")
+    said.text(text.strip("\n").replace("\n", viz.visible("\n") + "\n"))
 
 
 def worked(info: "RunInfo", records: list[Record], last: Reading) -> None:
@@ -60,8 +59,11 @@ def worked(info: "RunInfo", records: list[Record], last: Reading) -> None:
 
 def _worked_now(info: "RunInfo", now: Reading) -> None:
     digits = tie(math.exp, now.loss, digits=DIGITS)
+    token = "token" if info.model.objective == "clm" else "hidden token"
     which = "validation text" if now.val_loss is not None else "training text"
-    st.markdown(f"At step {now.step:,} a token of the {which} costs {tex(now.loss, digits)} nats on average.")
+    st.markdown(
+        f"At step {now.step:,} a {token} of the {which} costs {tex(now.loss, digits)} nats on average."
+    )
     name = viz.perplexity_name(info.model.objective)
     st.latex(rf"\text{{{name}}} = e^{{{tex(now.loss, digits)}}} = {tex(now.perplexity, DIGITS)}")
     if now.bits_per_byte and now.bytes_per_token:

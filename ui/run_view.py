@@ -14,7 +14,7 @@ from engine.reading import Curves, Reading, Record
 from ui import resources, run_lesson, session
 from ui.components import live_curve
 from ui.lesson import literal
-from ui.words import LOSS_NAMES, OBJECTIVES, STATES, UNITS, duration
+from ui.words import LOSS_NAMES, OBJECTIVES, STATES, duration
 
 if TYPE_CHECKING:
     from engine.runs import RunInfo
@@ -156,10 +156,8 @@ def _draw_curve(
     marks = [viz.Reference(math.log(vocab_size), "ln V: guessing uniformly", "start")]
     if now is not None and now.floor:
         marks.append(viz.Reference(now.floor, "the floor: no model can beat this", "floor"))
-    what = "loss" if objective == "clm" else "masked-token loss"
-    live_curve(
-        series, marks, key=key, objective=objective, y_title=f"{what} ({UNITS[objective]})", height=310
-    )
+    y_title = "loss (nats per token)" if objective == "clm" else "masked-token loss (nats)"
+    live_curve(series, marks, key=key, objective=objective, y_title=y_title, height=310)
 
 
 def _compared(info: "RunInfo") -> "RunInfo | None":

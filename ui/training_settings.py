@@ -121,12 +121,14 @@ def usable(text: Corpus) -> None:
     Raises:
         ValueError: if it is blank or too long.
     """
-    size = len(text.text.encode())
+    if text.kind not in ("pasted", "uploaded"):
+        return
     if not text.text.strip():
         raise ValueError(
             "This text is blank: there is nothing to learn from. Paste some words, or choose another text."
         )
-    if size > texts.MAX_UPLOAD_BYTES and text.kind in ("pasted", "uploaded"):
+    size = len(text.text.encode())
+    if size > texts.MAX_UPLOAD_BYTES:
         raise ValueError(
             f"The text has {size:,} bytes; at most {texts.MAX_UPLOAD_BYTES:,} are taken. Use a part of it."
         )

@@ -11,7 +11,6 @@ STATES = {
     "failed": ("red", ":material/warning:"),
 }
 LOSS_NAMES = {"clm": "Validation loss", "mlm": "Masked loss"}
-UNITS = {"clm": "nats per token", "mlm": "nats per hidden token"}
 OBJECTIVES = {"clm": "next token", "mlm": "hidden tokens"}
 
 

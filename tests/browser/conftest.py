@@ -179,6 +179,7 @@ def no_exception(page: Page) -> None:
 
 def axe(page: Page) -> list[str]:
     """Serious and critical violations that axe-core finds, with where they are."""
+    page.evaluate("document.fonts.ready.then(() => true)")  # formulas change their size with their fonts
     found = Axe().run(page).response["violations"]
     return [
         f"{v['id']} ({v['impact']}): {node['target']} {node['html'][:120]}"
