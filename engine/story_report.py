@@ -25,7 +25,7 @@ class StoryReport:
         loss: mean surprisal of the model.
         floor: mean surprisal of the true source on the very same tokens; no model can beat it on average.
         gap, gap_error: mean of (loss - floor), and its standard error over the rows.
-        kl: mean exact Kullback–Leibler divergence of the model's distribution from the true one, over the full
+        kl: mean exact Kullback–Leibler divergence of the model from the true distribution, over the full
             vocabulary at every scored position.
         entropy: mean entropy of the true distribution at those positions.
         legal_share: of the text of its own samples, how much comes before the first slip (0 to 1); None for

@@ -76,7 +76,7 @@ def probabilities(ref: ModelRef, text: str, position: int) -> None:
 def cards() -> None:
     """The other pages."""
     st.subheader("Where to go")
-    infos = [info for info in nav.available() if info.name != "home"]
+    infos = [info for info in nav.PAGES if info.name != "home"]
     for start in range(0, len(infos), 3):
         for column, info in zip(st.columns(3), infos[start : start + 3], strict=False):
             with column.container(border=True, height="stretch"):

@@ -132,7 +132,7 @@ def test_a_page_is_short_and_goes_through_app(path: Path) -> None:
 def test_every_page_is_in_the_menu() -> None:
     from ui import nav
 
-    assert {path.stem for path in sources("pages")} <= {info.name for info in nav.PAGES}
+    assert {path.stem for path in sources("pages")} == {info.name for info in nav.PAGES}
 
 
 @pytest.mark.parametrize("path", all_sources(), ids=name_of)

@@ -1,11 +1,9 @@
 """The list of pages, links between them, and the guard of deep links."""
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamlit as st
 
-_ROOT = Path(__file__).parent.parent
 _MARK = "_from_app"
 
 
@@ -36,16 +34,11 @@ PAGES = (
 )
 
 
-def available() -> list[PageInfo]:
-    """The pages whose script is there."""
-    return [info for info in PAGES if (_ROOT / info.file).is_file()]
-
-
 def pages() -> list[Any]:
     """What `st.navigation` takes. The first page is the home page."""
     return [
         st.Page(info.file, title=info.title, icon=info.icon, url_path=info.name, help=info.help)
-        for info in available()
+        for info in PAGES
     ]
 
 
@@ -58,7 +51,7 @@ def require_app() -> None:
     """Go through app.py first. The first line of every page.
 
     Until some session has run app.py, Streamlit answers a link to a page by running that page alone, without
-    the sidebar: a folder named pages/ switches that on. Naming the pages once ends it for the whole server. The
+    the sidebar: a folder named pages/ switches that on. Naming the pages once ends that for the server. The
     mark is used up by each page run, so that a page run alone is always noticed.
     """
     if not st.session_state.pop(_MARK, False):
@@ -68,10 +61,5 @@ def require_app() -> None:
 
 def link(name: str, label: str | None = None, **query: str) -> None:
     """A link to a page, by the name of its script. `query` goes into the address."""
-    info = _find(name)
-    if info:
-        st.page_link(info.file, label=label or info.title, icon=info.icon, query_params=query or None)
-
-
-def _find(name: str) -> PageInfo | None:
-    return next((info for info in available() if info.name == name), None)
+    info = next(info for info in PAGES if info.name == name)
+    st.page_link(info.file, label=label or info.title, icon=info.icon, query_params=query or None)

@@ -222,7 +222,7 @@ def window(ref: ModelRef, text: str) -> Window:
 def traced(
     ref: ModelRef, text: str, ablate: tuple[tuple[int, int], ...] = (), hidden: tuple[int, ...] = ()
 ) -> "Trace":
-    """Everything that one pass over a text computes, see `engine.trace.trace`. Its arrays can't be changed."""
+    """Everything that one pass over a text computes, see `engine.trace`. Its arrays can't be changed."""
     from engine.trace import trace
 
     checkpoint = load(ref)
@@ -235,7 +235,7 @@ def traced(
 
 
 def oracle_for(ref: ModelRef) -> "Oracle | None":
-    """The exact distribution of the stories, in this model's vocabulary; None if it learned something else."""
+    """The exact distribution of the stories, in this model's vocabulary; None if it learned others."""
     return _oracle(ref) if ref.corpus == "stories" else None
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, running_server, settle
 from ui import nav, session
 
-PAGES = nav.available()
+PAGES = nav.PAGES
 LAST = PAGES[-1]
 
 

@@ -1,7 +1,6 @@
 """The Training page in a browser, with real training: start, watch, leave, come back, reload, stop, use."""
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.conftest import ROOT, OpenPage
 from ui import nav, resources, session
 
-PAGES = [info.name for info in nav.available()]
+PAGES = [info.name for info in nav.PAGES]
 TEXTS = {
     "default": session.DEFAULT_TEXT,
     "empty": "",
