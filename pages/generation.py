@@ -61,7 +61,7 @@ def picture(ref: ModelRef, ids: tuple[int, ...], settings: dict[str, Any]) -> No
     views = [BEFORE_AFTER, EVERY_STAGE, *([TRUTH] if resources.oracle_for(ref) else [])]
     if st.session_state.get("generation_view") not in views:
         st.session_state["generation_view"] = BEFORE_AFTER
-    view = st.radio("What can come next", views, horizontal=True, key="generation_view", **KEEP)
+    view = st.segmented_control("What can come next", views, required=True, key="generation_view", **KEEP)
     if view == TRUTH:
         truth = writing.truth_after(ref, ids)
         second = None if truth is None else truth[top.ids]

@@ -16,7 +16,7 @@ from engine.corpus import Corpus, own_text
 from engine.plan import make_tokenizer
 from engine.runs import RunSpec, RunStore
 from engine.tokenizers import byte_tokenizer
-from tests.pages.conftest import OpenPage, component
+from tests.pages.conftest import ROOT, OpenPage, component
 from ui import training_form
 
 MINE, YOURS = "a" * 32, "b" * 32
@@ -83,9 +83,13 @@ def test_it_opens_without_runs_and_offers_one_obvious_start(open_page: OpenPage)
     assert not at.exception
     assert [b.label for b in at.button if b.proto.type == "primary"] == ["Start training"]
     assert "No run yet" in said(at)
-    references = component(at, "training_curve")["references"]
-    assert references[0]["label"] == "ln V: guessing uniformly"
-    assert references[0]["value"] == pytest.approx(math.log(512))
+    curve = component(at, "training_curve")
+    shipped = json.loads((ROOT / "pretrained/stories-clm/checkpoint.json").read_text("utf-8"))
+    start, floor = curve["references"]
+    assert start["label"] == "ln V: guessing uniformly" and "floor" in floor["label"]
+    assert start["value"] == pytest.approx(math.log(shipped["model"]["vocab_size"]))
+    (line,) = curve["series"]
+    assert line["x"][-1] == shipped["step"] and line["y"][-1] > floor["value"]  # its curve, above the floor
 
 
 def test_start_makes_the_run_that_the_settings_describe_and_pressing_twice_makes_one(
