@@ -17,7 +17,7 @@ TRY = (
         "A small change at the start of a story: what does the model expect of a dragon?",
         "Let it be a dragon",
         session.set_text,
-        ("Once upon a time, there was a dragon who",),
+        ("Once upon a time, there was a dragon called Max. He",),
     ),
     lesson.Step(
         "A sentence from another world: a model knows only what it has read.",

@@ -9,11 +9,16 @@ from ui.lesson import Step, try_this
 
 nav.require_app()
 
-VERSE = (
-    "The clock on the wall says five to nine, the kettle sings, the day is fine. "
-    "The cat on the mat says ten past ten, and then the clock says nine again. "
-    "The dog at the door says half past two, the shoes are old, the gate is blue. "
-    "The clock on the wall says five to nine, and every word of this is mine.\n"
+LETTER = (
+    "Dear Ada, the new flat is small but the kitchen gets the morning sun. On Monday the boiler broke and"
+    " a man came with one spanner and a great deal of advice. He told me to open every window, so I did, "
+    "and a pigeon walked in, looked at the sofa and left again. On Tuesday I found the market behind the "
+    "station. They sell pears by the bucket and nobody believes that you only want two. The woman next "
+    "door plays the cello, always the same nine bars, and always stops before the tenth. I have begun to "
+    "hum the rest through the wall. Yesterday she hummed back. Work is quiet. My desk faces a brick wall "
+    "with a painted door on it, and at lunch we guess where it leads. I say the sea. Write soon and tell "
+    "me whether the dog still sleeps on the stairs, and who waters the lemon tree now that Tom is away. "
+    "Bring a coat when you come, for the evenings are cold, and bring the blue map. Yours, June."
 )
 
 
@@ -29,13 +34,13 @@ def start_with(**settings: Any) -> None:
     """Change settings, then start. For `on_click`."""
     training_settings.fill(**settings)
     start()
-    st.toast("The new run is at the top of the page.", icon=":material/arrow_upward:")
+    run_choice.point_up()
 
 
 def learn_by_heart() -> None:
-    """200 steps on a text of one's own: the pasted one, or else a short verse."""
+    """200 steps on a text of one's own: the pasted one, or else a letter."""
     paste = training_settings.value("paste")
-    start_with(text="pasted", paste=paste if paste.strip() else VERSE * 2, tokenizer="characters", steps=200)
+    start_with(text="pasted", paste=paste if paste.strip() else LETTER, tokenizer="characters", steps=200)
 
 
 def learn_hidden() -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from engine.runs import RunInfo
 
 _SHOWN, _IN_ADDRESS, _PROBLEM = "_training_run", "_training_run_in_address", "_training_problem"
+_POINT_UP = "_training_point_up"
 
 
 def show(run_id: str | None) -> None:
@@ -59,8 +60,15 @@ def problem(message: str) -> None:
     st.session_state[_PROBLEM] = message
 
 
+def point_up() -> None:
+    """Say, in the page's next run, where a run is that was started far below. For callbacks."""
+    st.session_state[_POINT_UP] = True
+
+
 def show_problem() -> None:
-    """Draw the sentence of `problem`."""
+    """Draw the sentence of `problem`, and that of `point_up`."""
+    if st.session_state.pop(_POINT_UP, False):
+        st.toast("The new run is at the top of the page.", icon=":material/arrow_upward:")
     message = st.session_state.pop(_PROBLEM, "")
     if message:
         st.error(literal(message))

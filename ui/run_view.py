@@ -101,7 +101,7 @@ def _numbers(info: "RunInfo", records: list[Record], now: Reading | None) -> Non
     spent = max((r["seconds"] for r in records if r["kind"] in ("step", "eval")), default=0.0)
     left = duration(info.eta_s) if info.eta_s is not None else blank
     gap = blank if now is None or now.gap is None else viz.format_number(now.gap)
-    with st.grid(6, min_column_width=104, gap="small"):
+    with st.grid(6, min_column_width=120, gap="small"):
         st.metric(f"Step of {viz.format_count(info.steps)}", viz.format_count(info.step))
         st.metric(name, blank if now is None else viz.format_number(loss))
         perplexity = blank if now is None else viz.format_perplexity(now.perplexity)
@@ -133,7 +133,7 @@ def _say(info: "RunInfo", records: list[Record], now: Reading | None, bad: list[
         st.markdown("Starting: the first numbers come in a few seconds.")
     elif info.state == "queued":
         st.markdown("Waiting for its turn: so many runs are training that this one would slow them all.")
-    elif now is not None or not info.active:
+    elif info.state != "failed" and (now is not None or not info.active):
         st.markdown(reading.verdict(now, info.model.vocab_size, done=not info.active))
 
 
@@ -143,11 +143,18 @@ def _curve(info: "RunInfo", lines: Curves, now: Reading | None) -> None:
     series = [viz.Series("training loss, each step", lines.steps, lines.losses, "train")]
     if len(lines.eval_steps):
         series.append(viz.Series("validation loss", lines.eval_steps, lines.val_losses, "valid"))
+    picture = st.container()
     other = _compared(info)
     if other is not None:
         theirs = reading.curves(resources.run_store().history(other.id))
-        series.append(viz.Series(other.name, theirs.eval_steps, theirs.val_losses, "other"))
-    _draw_curve(f"training_curve_{info.id}", objective, series, info.model.vocab_size, now)
+        both = (
+            (theirs.eval_steps, theirs.val_losses)
+            if len(theirs.eval_steps)
+            else (theirs.steps, theirs.losses)
+        )
+        series.append(viz.Series(other.name, *both, "other"))
+    with picture:
+        _draw_curve(f"training_curve_{info.id}", objective, series, info.model.vocab_size, now)
 
 
 def _draw_curve(
@@ -178,7 +185,7 @@ def _compared(info: "RunInfo") -> "RunInfo | None":
         index=None,
         format_func=lambda run_id: _label(others[run_id]) if run_id in others else "",
         key="training_compare",
-        placeholder="another run of the same text and vocabulary",
+        placeholder="compare with another run of the same text",
         label_visibility="collapsed",
     )
     return others.get(chosen or "")

@@ -15,6 +15,13 @@ from ui.training_settings import CUSTOM, RATES, SHAPE, TEXTS, TOKENIZERS, fill, 
 from ui.words import OBJECTIVES, duration
 from viz import format_count, visible
 
+_SHORT = {  # names that fit a narrow box
+    "learned": "learned",
+    "sinusoidal": "sines",
+    "rotary": "rotary",
+    "layernorm": "Layer",
+    "rmsnorm": "RMS",
+}
 LARGEST_STEPS, LARGEST_VOCABULARY, MOST_HEADS = 100_000, 8192, 16
 
 
@@ -173,8 +180,8 @@ def _more() -> None:
     )
     _number(a, "batch_size", "Rows in a step", 1, 256, on_change=_shape_changed)
     _number(b, "dropout", "Dropout", 0.0, 0.9, step=0.05)
-    _choice(a, "positions", "Positions", ["learned", "sinusoidal", "rotary"])
-    _choice(b, "norm", "Norm", ["layernorm", "rmsnorm"])
+    _choice(a, "positions", "Positions", list(_SHORT)[:3], format_func=_SHORT.__getitem__)
+    _choice(b, "norm", "Norm", list(_SHORT)[3:], format_func=_SHORT.__getitem__)
     _choice(a, "activation", "Activation", ["gelu", "relu2", "swiglu"])
     _choice(
         b,

@@ -410,7 +410,7 @@ def test_u12_markup_is_shown_as_it_is(open_page: OpenPage, loupe_home: Path) -> 
 def test_try_this_starts_a_run_of_its_own(open_page: OpenPage, loupe_home: Path) -> None:
     at = open_page("training", _owner_proposal=MINE)
     at.button(key="try_0").click().run()
-    assert not at.exception and not at.error
+    assert not at.exception and not at.error and at.toast
     settings = [
         json.loads((loupe_home / "runs" / r / "run.json").read_text("utf-8")) for r in runs(loupe_home)
     ]
