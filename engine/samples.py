@@ -47,7 +47,11 @@ class Sampler:
             ids.append(step.id)
             if self.stories and step.id in self.tokenizer.line_end_ids:
                 break
-        return {"prompt": self.tokenizer.decode(self._prompt), "text": self.tokenizer.decode(ids)}
+        return {"prompt": self._text(self._prompt), "text": self._text(ids)}
+
+    def _text(self, ids: list[int]) -> str:
+        r"""Text of some ids; bytes that are no whole character, as beginners write, stand as ``\xf0``."""
+        return b"".join(map(self.tokenizer.token_bytes, ids)).decode("utf-8", "backslashreplace")
 
     @torch.no_grad()
     def _fill(self) -> dict[str, str]:
@@ -56,4 +60,4 @@ class Sampler:
         ].cpu()  # (T,V)
         filled = torch.where(self._masked[0] == self.tokenizer.mask_id, logits.argmax(-1), self._masked[0])
         texts = {"masked": self._masked[0], "text": filled, "truth": self._row[0]}
-        return {name: self.tokenizer.decode(ids.tolist()) for name, ids in texts.items()}
+        return {name: self._text(ids.tolist()) for name, ids in texts.items()}
