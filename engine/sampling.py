@@ -39,6 +39,10 @@ class Stage:
         """How many tokens can still be drawn."""
         return int((self.probs > 0).sum())
 
+    def rest(self, ids: Sequence[int]) -> float:
+        """Probability of all tokens but these; exactly 0 if all the others were cut."""
+        return float(np.delete(self.probs, list(ids)).sum())
+
 
 def _as_scores(logits: ArrayLike | torch.Tensor) -> NDArray:
     """Logits as float64 (V,), refused if no distribution can come of them."""

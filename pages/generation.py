@@ -8,8 +8,8 @@ import viz
 from engine.metrics import most_likely
 from engine.sampling import Stage, sampling_stages, worked_out
 from ui import lesson, nav, resources, session, writing
-from ui.components import select, show
-from ui.dice import dice, first_chip
+from ui.components import show
+from ui.dice import dice, look_at_last
 from ui.possible import possible_story
 from ui.resources import ModelRef
 from ui.sampling_form import DEFAULTS, controls
@@ -72,7 +72,8 @@ def picture(ref: ModelRef, ids: tuple[int, ...], settings: dict[str, Any]) -> No
         both = [("The model", stages[0]), ("What is drawn from", stages[-1])]
         chain = both if view == BEFORE_AFTER else [(stage.name, stage) for stage in stages]
         panels = [(name, stage.probs[top.ids]) for name, stage in chain]
-        show(viz.sampling_stages(labels, panels, n_tail=top.n_tail), key="generation_stages")
+        tails = [stage.rest(shown) for _, stage in chain]
+        show(viz.sampling_stages(labels, panels, tails=tails, n_tail=top.n_tail), key="generation_stages")
         st.caption(writing.cuts_in_words(stages))
     worked_bar(dict(zip(shown, labels, strict=True)), logits, stages, settings["temperature"])
 
@@ -104,7 +105,7 @@ def page(ref: ModelRef, prompt: str) -> None:
     asked = st.session_state.pop(ASKED, None)
     if asked == ONE:
         text.draw_one(ref, ids, seed, settings)
-        select("generation_strip", len(text.draws) - 1 - first_chip(text))
+        look_at_last(text, key="generation_strip")
     with top:
         panel = st.empty()
         buttons(text, n, busy=asked == MANY)
@@ -123,6 +124,7 @@ def page(ref: ModelRef, prompt: str) -> None:
         )
     if asked == MANY:
         writing.write(panel, text, parts, (ref, ids, n, seed, settings))
+        look_at_last(text, key="generation_strip")
         st.rerun()
 
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from engine.sampling import cumulative_line, sampling_stages
 from ui import resources
-from ui.components import show, token_strip
+from ui.components import select, show, token_strip
 from ui.lesson import literal
 from ui.resources import ModelRef
 from ui.writing import Writing, logits_after
@@ -14,9 +14,14 @@ from viz.draws import draw_line
 CHIPS = 40  # drawn tokens that can be looked at
 
 
-def first_chip(text: Writing) -> int:
+def _first_chip(text: Writing) -> int:
     """The oldest drawn token that has a chip."""
     return max(0, len(text.draws) - CHIPS)
+
+
+def look_at_last(text: Writing, *, key: str) -> None:
+    """Choose the token that was drawn last."""
+    select(key, len(text.draws) - 1 - _first_chip(text))
 
 
 def dice(ref: ModelRef, prompt: list[int], text: Writing, *, key: str) -> None:
@@ -24,7 +29,7 @@ def dice(ref: ModelRef, prompt: list[int], text: Writing, *, key: str) -> None:
     if not text.draws:
         return
     st.subheader("How chance picked")
-    start = first_chip(text)
+    start = _first_chip(text)
     recent = text.draws[start:]
     chances = [format_prob(draw.prob) for draw in recent]
     last = len(recent) - 1

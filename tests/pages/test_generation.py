@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints import Checkpoint
 from engine.sampling import cumulative_line, generate, sampling_stages
 from engine.tokenizers import byte_tokenizer, char_tokenizer
-from tests.pages.conftest import OpenPage, plotly
+from tests.pages.conftest import OpenPage, component, plotly
 from tests.pages.tiny import array, save_tiny
 from ui import resources, worked_sampling, writing
 
@@ -60,6 +60,7 @@ def test_the_first_picture_is_the_engines(open_page: OpenPage, model: Checkpoint
     assert np.abs(before[:9] - stages[0].probs[top]).max() < 1e-6
     assert np.abs(after[:9] - stages[-1].probs[top]).max() < 1e-6
     assert before.sum() == pytest.approx(1, abs=1e-6) and after.sum() == pytest.approx(1, abs=1e-6)
+    assert after[-1] == np.float32(np.delete(stages[-1].probs, top).sum())  # exactly 0 if all others are cut
     kept = int((stages[-1].probs > 0).sum())
     assert f"left {kept} token" in captions(at)
 
@@ -97,6 +98,7 @@ def test_the_same_seed_writes_the_same_text_in_one_go_and_step_by_step(
     expected = generate(model.model, model.tokenizer.encode(PROMPT), n_tokens=63, top_p=0.9, seed=11)
     assert drawn(at) == [step.id for step in expected]
     assert "Wrote 60 tokens" in captions(at)
+    assert component(at, "generation_strip")["selected"] == 39  # the last of the 40 chips
     assert not at.exception
 
 
