@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as write_tensors
 from torch import Tensor
 
+from engine.compact import pack, unpack
 from engine.config import ModelConfig, TrainConfig
 from engine.folders import checked_name as checked_name
 from engine.folders import recover, write_file, write_folder
@@ -27,6 +30,7 @@ from engine.training import TrainState
 
 FORMAT = 1
 MODEL, OPTIMIZER, JSON = "model.safetensors", "optimizer.safetensors", "checkpoint.json"
+EMBEDDING = "embedding.weight"
 PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
 _DTYPES = {"float32": torch.float32, "float16": torch.float16}
 
@@ -74,7 +78,7 @@ def model_tensors(model: Transformer) -> dict[str, Tensor]:
 
 
 def save_checkpoint(
-    folder: str | Path, checkpoint: Checkpoint, *, dtype: Literal["float32", "float16"] = "float32"
+    folder: str | Path, checkpoint: Checkpoint, *, dtype: Literal["float32", "float16", "int8"] = "float32"
 ) -> None:
     """Write a checkpoint folder at once or not at all; one that is there is replaced.
 
@@ -82,20 +86,22 @@ def save_checkpoint(
         folder: its parent is made if need be.
         checkpoint: what to write.
         dtype: how the weights are stored. They are float32 again when loaded; float16 halves the file and
-            rounds.
+            rounds, int8 quarters it and rounds more, see `engine.compact`.
 
     Raises:
         ValueError: if a weight is not finite, or too large for float16.
     """
     folder = Path(folder)
-    tensors = {name: value.to(_DTYPES[dtype]) for name, value in model_tensors(checkpoint.model).items()}
+    tensors = model_tensors(checkpoint.model)
+    if dtype != "int8":
+        tensors = {name: value.to(_DTYPES[dtype]) for name, value in tensors.items()}
     bad = [name for name, value in tensors.items() if not value.isfinite().all()]
     if bad:
         raise ValueError(
             f"The weights {bad[0]} are not finite as {dtype}, so this model is not saved. Go back to the "
             "last good checkpoint."
         )
-    files = {MODEL: write_tensors(tensors)}
+    files = {MODEL: write_tensors(pack(tensors) if dtype == "int8" else tensors)}
     if checkpoint.optimizer_state:
         files[OPTIMIZER] = write_tensors(
             {n: t.detach().cpu().contiguous() for n, t in checkpoint.optimizer_state.items()}
@@ -163,7 +169,7 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         raise ValueError(f"{folder.name} can't be opened: {_first_line(error)}") from error
     _check_fit(folder, content, config, tokenizer)
     model = Transformer(config)
-    _fill(model, _tensors(folder, MODEL, content), folder)
+    _fill(model, _weights(folder, content), folder)
     optimizer = _tensors(folder, OPTIMIZER, content) if OPTIMIZER in content["files"] else None
     return Checkpoint(
         model=model.to(device),
@@ -265,6 +271,28 @@ def _tensors(folder: Path, name: str, content: dict[str, Any]) -> dict[str, Tens
         raise ValueError(
             f"{folder.name} is damaged: {name} is not a safetensors file. Use another checkpoint."
         ) from error
+
+
+def _weights(folder: Path, content: dict[str, Any]) -> dict[str, Tensor]:
+    """The model's weights by name, as floating-point numbers."""
+    tensors = _tensors(folder, MODEL, content)
+    try:
+        return unpack(tensors) if content.get("dtype") == "int8" else tensors
+    except ValueError as error:
+        raise ValueError(f"{folder.name} is damaged: {error} Use another checkpoint.") from error
+
+
+def read_embedding(folder: str | Path) -> NDArray[np.float32]:
+    """The token vectors (V,C) of a checkpoint alone, without building the model.
+
+    Raises:
+        ValueError: one sentence, if the checkpoint is missing or damaged.
+    """
+    folder = Path(folder)
+    weights = _weights(folder, read_description(folder))
+    if EMBEDDING not in weights:
+        raise ValueError(f"{folder.name} is damaged: it has no tensor {EMBEDDING}. Use another checkpoint.")
+    return np.asarray(weights[EMBEDDING].float().numpy())
 
 
 def _fill(model: Transformer, tensors: dict[str, Tensor], folder: Path) -> None:

@@ -7,14 +7,16 @@ import argparse
 import os
 import platform
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: waiting threads must not spin
 
 import torch
 
 from engine import corpus, training
-from engine.checkpoints import Checkpoint, save_checkpoint
+from engine.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.floor import validation_floor
 from engine.grammar import default_grammar
@@ -24,21 +26,23 @@ from engine.story_report import StoryReport, story_report
 from engine.tokenizers import Tokenizer, train_bpe
 
 FOLDER = Path(__file__).parent
-N_STORIES = 20_000
+N_STORIES = 40_000
 STORY_SEED = 1
 VOCAB_SIZE = 1024
 MODELS = {"stories-clm": "clm", "stories-mlm": "mlm"}
 SHAPE = {"context_length": 192, "n_layer": 4, "n_head": 4, "d_model": 128, "positions": "rotary"}
+HISTORY = "history"  # folder of the earlier moments, beside the models
+MOMENTS = 24  # of the training that are kept, the last one included
 RECIPE = TrainConfig(
-    steps=2000,
+    steps=6000,
     batch_size=16,
     optimizer="muon",
     learning_rate=1e-2,
     warmup_steps=100,
     schedule="linear",
-    eval_every=250,
+    eval_every=50,
     eval_rows=64,
-    checkpoint_every=1000,
+    checkpoint_every=100_000,
     aligned_share=0.75,
     seed=1,
 )
@@ -49,29 +53,46 @@ def story_tokenizer() -> Tokenizer:
     return train_bpe(corpus.stories(N_STORIES, STORY_SEED).text[:2_000_000], VOCAB_SIZE)
 
 
-def make(name: str, recipe: TrainConfig, folder: Path) -> StoryReport:
-    """Train, measure and save one model."""
+def moments(steps: int) -> list[int]:
+    """The steps whose weights are kept, the last step left out: most of them early, where most happens.
+
+    >>> moments(6000)[:8]
+    [0, 2, 13, 37, 76, 132, 209, 307]
+    """
+    return sorted({round(steps * (k / (MOMENTS - 1)) ** 2.5) for k in range(MOMENTS)} - {steps})
+
+
+def make(name: str, recipe: TrainConfig, folder: Path, device: str) -> None:
+    """Train one model; save it and its curve, and the moments of its history in a folder beside it."""
     objective, tokenizer = MODELS[name], story_tokenizer()
     config = ModelConfig.from_json(
         {"vocab_size": tokenizer.model_vocab_size(objective), "objective": objective, **SHAPE}
     )
-    model = Transformer(config, torch.Generator().manual_seed(recipe.seed))
-    began = time.time()
-    curve = learn(model, tokenizer, recipe)
-    seconds = time.time() - began
-    report = story_report(model, tokenizer, n_rows=200, n_samples=40 if objective == "clm" else 0)
-    info = {"name": name, "corpus": "stories", "seconds": round(seconds), "report": report.to_json()}
-    info["grammar"] = default_grammar().version
-    checkpoint = Checkpoint(model, tokenizer, step=recipe.steps, train_config=recipe, info=info)
-    save_checkpoint(folder / name, checkpoint, dtype="float16")
+    model = Transformer(config, torch.Generator().manual_seed(recipe.seed)).to(device)
+    info = {"name": name, "corpus": "stories", "grammar": default_grammar().version}
+    info["device"], began = machine(device), time.time()
+
+    def keep(step: int, where: Path, dtype: Literal["float16", "int8"]) -> None:
+        now = {**info, "seconds": round(time.time() - began)}
+        saved = Checkpoint(model, tokenizer, step=step, train_config=recipe, info=now)
+        save_checkpoint(where, saved, dtype=dtype)
+
+    kept = set(moments(recipe.steps))
+    curve: list[dict[str, float | str]] = []
+    for step, record in learn(model, tokenizer, recipe):
+        if record is not None:
+            curve.append(record)
+        if step in kept:
+            kept.remove(step)
+            keep(step, folder / HISTORY / name / "checkpoints" / f"{step:07d}", "int8")
+    keep(recipe.steps, folder / name, "float16")
     write_curve(folder / name, curve)
-    text = card(name, model, recipe, report, seconds)
-    (folder / name / "CARD.md").write_text(text, encoding="utf-8")
-    return report
 
 
-def learn(model: Transformer, tokenizer: Tokenizer, recipe: TrainConfig) -> list[dict[str, float | str]]:
-    """Train a model on the stories; gives its curve as records of metrics.jsonl, the floor first."""
+def learn(
+    model: Transformer, tokenizer: Tokenizer, recipe: TrainConfig
+) -> Iterator[tuple[int, dict[str, float | str] | None]]:
+    """Train a model on the stories: after each step its number and perhaps a record of its curve."""
     texts = corpus.stories(N_STORIES, STORY_SEED)
     train_ids, val_ids = tokenizer.encode(texts.text), tokenizer.encode(texts.val_text or "")
     events = training.train(
@@ -80,13 +101,38 @@ def learn(model: Transformer, tokenizer: Tokenizer, recipe: TrainConfig) -> list
     assert events.val_at is not None and events.val_batch is not None  # the stories have a validation text
     floor = validation_floor(tokenizer, val_ids, events.val_at, events.val_batch, model.config.objective)
     print(f"{model.n_parameters():,} parameters, {len(train_ids):,} tokens, floor {floor:.4f}", flush=True)
-    curve: list[dict[str, float | str]] = [{"kind": "floor", "step": 0, "value": floor or 0.0}]
+    yield 0, {"kind": "floor", "step": 0, "value": floor or 0.0}
     for event in events:
+        record: dict[str, float | str] | None = None
         if isinstance(event, training.EvalEvent) and event.val_loss is not None:
             losses = {"train_loss": event.train_loss, "val_loss": event.val_loss}
-            curve.append({"kind": "eval", "step": event.step, **losses})
-            print(f"step {event.step:5}  " + "  ".join(f"{k} {v:.4f}" for k, v in losses.items()), flush=True)
-    return curve
+            record = {"kind": "eval", "step": event.step, **losses}
+            if event.step % 500 == 0:
+                print(
+                    f"step {event.step:5}  " + "  ".join(f"{k} {v:.4f}" for k, v in losses.items()),
+                    flush=True,
+                )
+        yield event.step, record
+
+
+def measure(name: str, folder: Path) -> StoryReport:
+    """Measure a model as it lies in its folder against the true source, and write what came out."""
+    saved = load_checkpoint(folder / name)
+    causal, recipe = MODELS[name] == "clm", saved.train_config
+    assert recipe is not None  # `make` wrote it
+    report = story_report(saved.model, saved.tokenizer, n_rows=200, n_samples=40 if causal else 0)
+    info = {**saved.info, "report": report.to_json()}
+    checkpoint = Checkpoint(saved.model, saved.tokenizer, step=saved.step, train_config=recipe, info=info)
+    save_checkpoint(folder / name, checkpoint, dtype="float16")
+    (folder / name / "CARD.md").write_text(card(name, saved.model, recipe, report, info), encoding="utf-8")
+    return report
+
+
+def machine(device: str) -> str:
+    """What trained it, for the card."""
+    if device == "cuda":
+        return torch.cuda.get_device_name()
+    return f"{torch.get_num_threads()} threads of a CPU ({platform.machine()})"
 
 
 def write_curve(folder: Path, curve: list[dict[str, float | str]]) -> None:
@@ -97,7 +143,9 @@ def write_curve(folder: Path, curve: list[dict[str, float | str]]) -> None:
     metrics.close()
 
 
-def card(name: str, model: Transformer, recipe: TrainConfig, report: StoryReport, seconds: float) -> str:
+def card(
+    name: str, model: Transformer, recipe: TrainConfig, report: StoryReport, info: dict[str, Any]
+) -> str:
     """The model's card: what it is, how it was made, how good it is."""
     config = model.config
     causal = config.objective == "clm"
@@ -112,9 +160,9 @@ def card(name: str, model: Transformer, recipe: TrainConfig, report: StoryReport
         "data": f"{N_STORIES:,} stories from seed {STORY_SEED}, grammar {default_grammar().version}",
         "training": f"{recipe.steps:,} steps of {recipe.batch_size} × {config.context_length} tokens, "
         f"{recipe.optimizer}, learning rate {recipe.learning_rate:g}, seed {recipe.seed}",
-        "time": f"{seconds / 60:.0f} minutes on one core of a busy CPU ({platform.machine()}, "
-        f"torch {torch.__version__.split('+')[0]})",
-        "weights": "float16 in the file, float32 in memory; the numbers below are of the float32 weights",
+        "time": f"{max(1, round(info['seconds'] / 60))} minutes on {info['device']}",
+        "weights": "float16 in the file, float32 in memory; the numbers below are of this file",
+        "history": f"{len(moments(recipe.steps))} earlier moments in `pretrained/history/`, each in 8 bits",
         "validation loss" if causal else "masked-token loss": f"{report.loss:.4f} nats a "
         f"{'token' if causal else 'hidden token'} {scored}",
         "floor": f"{report.floor:.4f} nats: what the true source scores on the same tokens",
@@ -154,13 +202,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(MODELS), help=f"of {', '.join(MODELS)}")
     parser.add_argument("--steps", type=int, default=RECIPE.steps)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--only", choices=["train", "measure"], help="one half of the work; else both")
     parser.add_argument("--out", type=Path, default=FOLDER)
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+    recipe = TrainConfig.from_json({**RECIPE.to_json(), "steps": arguments.steps})
     for name in arguments.names:
-        recipe = TrainConfig.from_json({**RECIPE.to_json(), "steps": arguments.steps})
-        print(make(name, recipe, arguments.out), flush=True)
+        if arguments.only != "measure":
+            make(name, recipe, arguments.out, arguments.device)
+        if arguments.only != "train":
+            print(measure(name, arguments.out), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,13 @@ import json
 import math
 import os
 import threading
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 from safetensors import safe_open
 
 if TYPE_CHECKING:
@@ -131,6 +132,33 @@ def _ref(model_id: str, name: str, kind: str, folder: Path, corpus: str) -> Mode
     except (OSError, ValueError, KeyError, TypeError):
         return None  # being written, or no checkpoint of ours: opening it by hand says what is wrong
     return ModelRef(id=model_id, name=name, kind=kind, folder=str(folder), corpus=corpus, **summary)
+
+
+def history(ref: ModelRef) -> list[ModelRef]:
+    """The moments of a model's training that were kept, oldest first; the last one is its newest.
+
+    Those of a shipped model lie in `pretrained/history`, in 8 bits, those of a run in its folder.
+    """
+    from engine.checkpoints import list_checkpoints
+
+    if ref.kind == "shipped":
+        kept = [path for _, path in list_checkpoints(PRETRAINED / "history" / ref.id)]
+        kept.append(PRETRAINED / ref.id)
+    else:
+        kept = [path for _, path in list_checkpoints(Path(ref.folder).parent.parent)]
+    found = (_ref(ref.id, ref.name, ref.kind, path, ref.corpus) for path in kept)
+    moments = [replace(moment, n_params=ref.n_params) for moment in found if moment]
+    return moments or [ref]
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def embedding_of(ref: ModelRef) -> NDArray[np.float32]:
+    """The token vectors (V,C) of a model, without the rest of it; they can't be changed."""
+    from engine.checkpoints import read_embedding
+
+    vectors = read_embedding(ref.folder)
+    vectors.setflags(write=False)
+    return vectors
 
 
 @st.cache_data(max_entries=256, show_spinner=False)

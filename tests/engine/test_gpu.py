@@ -1,0 +1,92 @@
+"""The same numbers on a GPU as on the CPU. Without a GPU these are skipped."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from engine.config import TrainConfig
+from engine.metrics import score
+from engine.model import KVCache, Transformer
+from engine.sampling import generate
+from engine.tokenizers import byte_tokenizer
+from engine.trace import trace
+from engine.training import CheckpointEvent, EvalEvent, StepEvent, train
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+Build = Callable[..., Transformer]
+TEXT = "ab ba abc "
+
+
+def test_logits_traces_and_scores_are_those_of_the_cpu(small_model: Build) -> None:
+    for positions in ("learned", "sinusoidal", "rotary"):
+        here, there = (small_model(positions=positions, qk_norm=True, n_kv_head=2) for _ in range(2))
+        there.to("cuda")
+        a, b = (trace(model, byte_tokenizer(), TEXT) for model in (here, there))
+        for name in ("logits", "attentions", "residual", "q", "heads"):
+            assert np.allclose(getattr(a, name), getattr(b, name), atol=2e-3), (positions, name)
+        ids = byte_tokenizer().encode(TEXT * 5)
+        assert np.allclose(score(here, ids).log_probs, score(there, ids).log_probs, atol=2e-3)
+
+
+def test_k01_the_cache_gives_the_same_logits(small_model: Build) -> None:
+    model = small_model().to("cuda").eval()
+    ids = torch.arange(16, device="cuda")[None]
+    cache = KVCache(model.config, device="cuda")
+    with torch.no_grad():
+        parts = [model(ids[:, a:b], cache=cache) for a, b in pairwise((0, 7, 8, 16))]
+        assert torch.allclose(torch.cat(parts, dim=1), model(ids), atol=1e-3)
+
+
+def test_s14_a_seed_repeats_and_greedy_writing_is_that_of_the_cpu(small_model: Build) -> None:
+    here, there = small_model(), small_model().to("cuda")
+
+    def written(model: Transformer, **how: float) -> list[int]:
+        return [step.id for step in generate(model, [1, 2], n_tokens=12, **how)]  # type: ignore[arg-type]
+
+    assert written(there, seed=42) == written(there, seed=42)
+    assert written(there, temperature=0) == written(here, temperature=0)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.parametrize("objective", ["clm", "mlm"])
+def test_training_learns_and_resumes(
+    small_model: Build, tmp_path: Path, optimizer: str, objective: str
+) -> None:
+    config = TrainConfig(
+        steps=30,
+        batch_size=8,
+        eval_every=15,
+        eval_rows=4,
+        checkpoint_every=15,
+        optimizer=optimizer,
+        warmup_steps=3,
+    )
+    ids = (torch.arange(3000) % 7).tolist()
+    model = small_model(vocab_size=256 + (objective == "mlm"), objective=objective, dropout=0.1).to("cuda")
+    events = list(train(model, ids, ids, config))
+    losses = [e.val_loss for e in events if isinstance(e, EvalEvent) and e.val_loss is not None]
+    assert losses[-1] < losses[0] / 2
+    middle = next(e.state for e in events if isinstance(e, CheckpointEvent))
+    again = small_model(vocab_size=256 + (objective == "mlm"), objective=objective, dropout=0.1).to("cuda")
+    rest = [e.loss for e in train(again, ids, ids, config, resume=middle) if isinstance(e, StepEvent)]
+    whole = [e.loss for e in events if isinstance(e, StepEvent)]
+    assert np.allclose(rest, whole[15:], rtol=2e-2)  # sums on a GPU come in no fixed order
+    save_checkpoint(tmp_path / "kept", Checkpoint(again, byte_tokenizer(), step=30))
+    loaded = load_checkpoint(tmp_path / "kept", "cuda").model
+    assert loaded.device.type == "cuda"
+    assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), again.parameters(), strict=True))
+
+
+def test_r11_after_too_large_a_batch_the_next_one_works(small_model: Build) -> None:
+    model = small_model(context_length=16).to("cuda")
+    free = torch.cuda.mem_get_info()[0]
+    rows = free // (16 * 256 * 4) + 1  # their logits alone are more than there is
+    with pytest.raises(torch.OutOfMemoryError):
+        model(torch.zeros(rows, 16, dtype=torch.int64, device="cuda"))
+    assert model(torch.zeros(2, 16, dtype=torch.int64, device="cuda")).isfinite().all()
