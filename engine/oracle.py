@@ -203,8 +203,8 @@ class Oracle:
             ) from None
         except TooManyPathsError:
             raise ValueError(
-                f"The {visible.count(None)} masked tokens leave too many ways to tell the story (more than "
-                f"max_links={self.max_links}). Mask fewer of them."
+                f"The {visible.count(None)} masked tokens leave too many ways to tell the story: the exact "
+                f"answer would need more than {self.max_links:,} steps. Mask fewer of them."
             ) from None
 
     def _moves(self, state: State, visible: int | None) -> Iterator[tuple[int, float, State]]:

@@ -107,6 +107,7 @@ class RunInfo:
         created, updated: seconds since 1970.
         device: that holds the weights; "" before it runs.
         eta_s: seconds left, estimated.
+        diverged: whether it ended because a number was no longer finite.
     """
 
     id: str
@@ -128,6 +129,7 @@ class RunInfo:
     eta_s: float | None
     has_checkpoint: bool
     folder: Path
+    diverged: bool = False
 
     @property
     def active(self) -> bool:
@@ -136,8 +138,8 @@ class RunInfo:
 
     @property
     def can_resume(self) -> bool:
-        """Whether `RunStore.resume` needs nothing but the id."""
-        return self.state in ("stopped", "failed")
+        """Whether `RunStore.resume` needs nothing but the id. A run that diverged would only do so again."""
+        return self.state in ("stopped", "failed") and not self.diverged
 
     def owned_by(self, owner: str) -> bool:
         """Whether this token may stop, resume, rename and delete it."""
@@ -238,6 +240,11 @@ class RunStore:
             run, status = read_json(folder / "run.json"), read_json(folder / "status.json")
             if status.get("state") in ACTIVE:
                 raise ValueError(f"The run {run['name']} is {status['state']} already. Stop it first.")
+            if status.get("state") == "failed" and status.get("diverged") is True:
+                raise ValueError(
+                    f"The run {run['name']} would diverge again at the same step: it repeats itself exactly. "
+                    "Start a new one with a lower learning rate."
+                )
             total = run["train"]["steps"] if steps is None else steps
             done = max((step for step, _ in list_checkpoints(folder)), default=0)
             if total <= done:
@@ -431,6 +438,7 @@ class RunStore:
                 eta_s=status.get("eta_s") if state == "running" else None,
                 has_checkpoint=bool(list_checkpoints(folder)),
                 folder=folder,
+                diverged=state == "failed" and status.get("diverged", False) is True,
             )
         except (KeyError, TypeError, ValueError):  # not a run of ours, or a damaged one
             return None

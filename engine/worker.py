@@ -35,6 +35,7 @@ from engine.samples import Sampler
 from engine.tokenizers import Tokenizer, tokenizer_from_json
 from engine.training import (
     CheckpointEvent,
+    DivergedError,
     EvalEvent,
     Event,
     NoticeEvent,
@@ -181,7 +182,11 @@ class Run:
         """Say in one sentence what happened."""
         steps = [step for step, _ in list_checkpoints(self.folder)]
         kept = f" The checkpoint of step {steps[-1]} is intact." if steps else ""
-        self._finish(state="failed", message=describe(error, self.config, self.model_config) + kept)
+        self._finish(
+            state="failed",
+            message=describe(error, self.config, self.model_config) + kept,
+            diverged=isinstance(error, DivergedError),
+        )
 
     def release(self) -> None:
         """Close the metrics and end the heartbeat, if that has not happened."""

@@ -215,6 +215,9 @@ def test_a_diverged_run_names_the_step_and_keeps_its_checkpoint(store):
     assert all(
         p.isfinite().all() for p in load_checkpoint(store.latest_checkpoint(run_id)).model.parameters()
     )
+    assert info.diverged and not info.can_resume
+    with pytest.raises(ValueError, match="would diverge again.*lower learning rate"):
+        store.resume(run_id, "me")
 
 
 @pytest.mark.parametrize(
