@@ -207,7 +207,13 @@ class SamplingConfig(_Json):
         _whole(self, "n_tokens", least=0)
 
 
-def check_sampling(temperature: float, top_k: int | None, top_p: float | None, min_p: float | None) -> None:
+def check_sampling(
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+    min_p: float | None,
+    repetition_penalty: float = 1.0,
+) -> None:
     """Refuse sampling settings outside their range; None (and top_k 0) means off."""
     _require(
         0 <= temperature < float("inf"), f"temperature must be at least 0 (0 is greedy), not {temperature}."
@@ -218,3 +224,7 @@ def check_sampling(temperature: float, top_k: int | None, top_p: float | None, m
     )
     _require(top_p is None or 0 <= top_p <= 1, f"top_p must lie between 0 and 1, not {top_p}.")
     _require(min_p is None or 0 <= min_p <= 1, f"min_p must lie between 0 and 1, not {min_p}.")
+    _require(
+        1 <= repetition_penalty < float("inf"),
+        f"repetition_penalty must be at least 1 (1 is off), not {repetition_penalty}.",
+    )

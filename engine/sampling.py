@@ -1,227 +1,21 @@
-"""From logits to a drawn token, stage by stage, and from tokens to text.
-
-The order is fixed: temperature, softmax, top-k, top-p, min-p. After every cut what is left is scaled to sum
-to 1.
-"""
+"""From a model to text: one token drawn after the other, and the bytes of tokens as characters."""
 
 import codecs
 import math
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from engine.config import check_sampling
-from engine.metrics import softmax
+from engine.dice import draw as draw
+from engine.dice import throws
 from engine.model import KVCache, Transformer
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """The distribution after one stage.
-
-    Attributes:
-        name: "softmax", "temperature", "top-k", "top-p" or "min-p".
-        probs: (V,) float64, sums to 1; a token that was cut has exactly 0.
-        removed_mass: share of the probability before this stage that it cut away.
-    """
-
-    name: str
-    probs: NDArray
-    removed_mass: float
-
-    @property
-    def n_kept(self) -> int:
-        """How many tokens can still be drawn."""
-        return int((self.probs > 0).sum())
-
-    def rest(self, ids: Sequence[int]) -> float:
-        """Probability of all tokens but these; exactly 0 if all the others were cut."""
-        return float(np.delete(self.probs, list(ids)).sum())
-
-
-def _as_scores(logits: ArrayLike | torch.Tensor) -> NDArray:
-    """Logits as float64 (V,), refused if no distribution can come of them."""
-    z = (
-        logits.detach().double().cpu().numpy()
-        if isinstance(logits, torch.Tensor)
-        else np.asarray(logits, np.float64)
-    )
-    if z.ndim != 1 or len(z) == 0:
-        raise ValueError(f"One row of at least 1 logit is needed, not an array of shape {z.shape}.")
-    if np.isnan(z).any() or np.isposinf(z).any() or np.isneginf(z).all():
-        raise ValueError(
-            "The model output is not finite (did its training diverge?). "
-            "Choose an earlier checkpoint or another model."
-        )
-    return z
-
-
-def _tempered(z: NDArray, temperature: float) -> NDArray:
-    if temperature == 0:  # the limit: everything on the largest logit, of equal ones the lowest id
-        return np.eye(1, len(z), int(z.argmax()))[0]
-    with np.errstate(over="ignore"):  # a difference too large for a float is as good as infinite
-        return softmax((z - z.max()) / temperature)  # the maximum first: 0 stays 0, so never inf - inf
-
-
-def _cut(name: str, probs: NDArray, keep: NDArray) -> Stage:
-    kept = np.where(keep, probs, 0.0)
-    mass = kept.sum()
-    return Stage(name, kept / mass, float(max(0.0, 1.0 - mass)))
-
-
-def _top_k(probs: NDArray, k: int) -> NDArray:
-    order = np.argsort(-probs, kind="stable")  # of equal ones the lowest id first
-    keep = np.zeros(len(probs), bool)
-    keep[order[: int(k)]] = True
-    return keep
-
-
-def _top_p(probs: NDArray, p: float) -> NDArray:
-    """The fewest likeliest whose mass reaches p, at least one (Holtzman et al. 2019, arXiv:1904.09751)."""
-    order = np.argsort(-probs, kind="stable")
-    before = np.cumsum(probs[order]) - probs[order]
-    keep = np.zeros(len(probs), bool)
-    keep[order[: max(1, int((before < p).sum()))]] = True
-    return keep
-
-
-def sampling_stages(
-    logits: ArrayLike | torch.Tensor,
-    *,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-) -> list[Stage]:
-    """Every stage from the plain softmax to the distribution that is drawn from.
-
-    Args:
-        logits: (V,).
-        temperature: logits are divided by it; 0 is exactly greedy (of equal logits the lowest id).
-        top_k: keep the k likeliest; None or 0 is off, more than V keeps all.
-        top_p: keep the likeliest until their mass reaches p; None or 1 is off, 0 keeps one.
-        min_p: keep what has at least this share of the likeliest one's probability (Nguyen et al. 2024,
-            arXiv:2407.01082); None or 0 is off.
-
-    Returns:
-        "softmax", "temperature", then one stage for each cut that is on.
-
-    Raises:
-        ValueError: for settings out of range, or logits that are not finite.
-    """
-    check_sampling(temperature, top_k, top_p, min_p)
-    z = _as_scores(logits)
-    stages = [Stage("softmax", softmax(z), 0.0), Stage("temperature", _tempered(z, temperature), 0.0)]
-    if top_k:
-        stages.append(_cut("top-k", stages[-1].probs, _top_k(stages[-1].probs, top_k)))
-    if top_p is not None and top_p < 1:
-        stages.append(_cut("top-p", stages[-1].probs, _top_p(stages[-1].probs, top_p)))
-    if min_p:
-        probs = stages[-1].probs
-        stages.append(_cut("min-p", probs, probs >= min_p * probs.max()))
-    return stages
-
-
-def next_token_distribution(
-    logits: ArrayLike | torch.Tensor,
-    *,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-) -> NDArray:
-    """The distribution (V,) that the next token is drawn from: the last of `sampling_stages`.
-
-    >>> next_token_distribution([3.2, 1.1, 0.4, 2.4, -1.0], top_p=0.8).round(2).tolist()
-    [0.69, 0.0, 0.0, 0.31, 0.0]
-    """
-    return sampling_stages(logits, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)[-1].probs
-
-
-def draw(probs: NDArray, u: float) -> int:
-    """The id in whose stretch of the cumulative line u of [0, 1) falls; never one of probability 0."""
-    line = np.cumsum(probs)
-    found = int(np.searchsorted(line, u, side="right"))
-    return min(found, int(np.flatnonzero(probs)[-1]))  # rounding may leave the line a hair below 1
-
-
-class Stretch(NamedTuple):
-    """A piece of the cumulative line: one token, or neighbours too small to be shown one by one.
-
-    Attributes:
-        id: the token, or the first one of the neighbours.
-        low, high: where it lies between 0 and 1; a number u with low <= u < high draws it.
-    """
-
-    id: int
-    n_tokens: int
-    low: float
-    high: float
-
-
-def cumulative_line(probs: NDArray, *, show: Sequence[int] = (), smallest: float = 0.02) -> list[Stretch]:
-    """The line from 0 to 1 on which `draw` looks up its number: a stretch is as long as its probability.
-
-    Args:
-        probs: (V,); the stretches lie in the order of the ids, those of probability 0 have none.
-        show: ids that get a stretch of their own however short it is.
-        smallest: neighbouring tokens with less than this probability share one stretch.
-
-    >>> cumulative_line(np.array([0.5, 0.0, 0.25, 0.01, 0.01, 0.23]))[2]
-    Stretch(id=3, n_tokens=2, low=0.75, high=0.77)
-    """
-    ends = np.cumsum(probs)
-    line: list[Stretch] = []
-    open_run = False
-    for token_id in np.flatnonzero(probs).tolist():
-        low, high = line[-1].high if line else 0.0, float(ends[token_id])
-        small = probs[token_id] < smallest and token_id not in show
-        if small and open_run:
-            line[-1] = line[-1]._replace(n_tokens=line[-1].n_tokens + 1, high=high)
-        else:
-            line.append(Stretch(token_id, 1, low, high))
-        open_run = small
-    return line
-
-
-class Worked(NamedTuple):
-    """How one token got its probability, step by step.
-
-    Attributes:
-        logit, top: its logit and the largest one.
-        weight: exp((logit - top) / temperature).
-        total: the sum of all tokens' weights.
-        tempered: weight / total.
-        kept: share of the probability that the cuts left.
-        final: tempered / kept, or 0 if the token was cut.
-    """
-
-    logit: float
-    top: float
-    weight: float
-    total: float
-    tempered: float
-    kept: float
-    final: float
-
-
-def worked_out(logits: NDArray, stages: Sequence[Stage], token_id: int, temperature: float) -> Worked:
-    """Work out again what `sampling_stages` gave one token; with temperature 0 the weights are 1 and 0."""
-    z = _as_scores(logits)
-    if temperature == 0:
-        weight, total = float(stages[1].probs[token_id]), 1.0
-    else:
-        with np.errstate(over="ignore"):
-            weights = np.exp((z - z.max()) / temperature)
-        weight, total = float(weights[token_id]), float(weights.sum())
-    kept = math.prod(1.0 - stage.removed_mass for stage in stages[2:])
-    final = float(stages[-1].probs[token_id])
-    return Worked(float(z[token_id]), float(z.max()), weight, total, weight / total, kept, final)
+from engine.stages import Stage as Stage
+from engine.stages import next_token_distribution as next_token_distribution
+from engine.stages import sampling_stages as sampling_stages
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,8 +87,11 @@ def generate(
     top_k: int | None = None,
     top_p: float | None = None,
     min_p: float | None = None,
+    repetition_penalty: float = 1.0,
     seed: int | None = None,
+    stream: int = 0,
     skip: int = 0,
+    stop_ids: Collection[int] = (),
     use_cache: bool = True,
 ) -> Iterator[Step]:
     """Continue a prompt token by token; leaving the loop stops the computing.
@@ -307,33 +104,41 @@ def generate(
         top_k: as in `sampling_stages`.
         top_p: as in `sampling_stages`.
         min_p: as in `sampling_stages`.
+        repetition_penalty: as in `sampling_stages`; it counts the tokens that the model sees.
         seed: of a generator that belongs to this call alone; None draws a fresh one.
+        stream: which of the seed's rows of numbers, see `engine.dice.throws`.
         skip: how many of the seed's numbers were used before. Drawing 3 tokens and then 5 with ``skip=3``
             gives the same text as drawing 8 at once.
+        stop_ids: the text ends with the first of these, which still comes.
         use_cache: reuse keys and values while everything fits the context; the numbers are the same.
 
     Raises:
         ValueError: for an empty prompt, a masked model, settings out of range, or logits that are not finite.
     """
-    check_sampling(temperature, top_k, top_p, min_p)
+    check_sampling(temperature, top_k, top_p, min_p, repetition_penalty)
     text = Continuation(model, ids, use_cache=use_cache)
-    dice = torch.Generator().manual_seed(secrets.randbits(62) if seed is None else seed)
-    torch.rand(skip, generator=dice, dtype=torch.float64)
+    limit = model.config.context_length
+    numbers = throws(n_tokens, secrets.randbits(32) if seed is None else seed, stream=stream, skip=skip)
 
-    def steps() -> Iterator[
-        Step
-    ]:  # apart, so that a wrong setting is refused by the call, not by the first step
-        for _ in range(n_tokens):
+    def steps() -> Iterator[Step]:  # apart: a wrong setting is refused by the call, not by the first step
+        for u in numbers.tolist():
+            seen = text.ids[-limit:]
             stages = sampling_stages(
-                text.logits(), temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p
+                text.logits(),
+                temperature=temperature,
+                top_k=top_k,
+                top_p=top_p,
+                min_p=min_p,
+                repetition_penalty=repetition_penalty,
+                previous=seen,
             )
-            u = float(torch.rand((), generator=dice, dtype=torch.float64))
             chosen = draw(stages[-1].probs, u)
-            context = min(len(text.ids), model.config.context_length)
             own = stages[0].probs
             log_prob = math.log(own[chosen]) if own[chosen] > 0 else -math.inf
-            yield Step(chosen, stages[-1].probs, own, log_prob, u, context)
+            yield Step(chosen, stages[-1].probs, own, log_prob, u, len(seen))
             text.ids.append(chosen)
+            if chosen in stop_ids:
+                return
 
     return steps()
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 import viz
 from engine.metrics import most_likely
-from engine.sampling import Stage, sampling_stages, worked_out
+from engine.stages import Stage, sampling_stages, worked_out
 from ui import lesson, nav, resources, session, writing
 from ui.components import show
 from ui.dice import dice, look_at_last

@@ -15,10 +15,10 @@ ROOMS = ("engine", "viz", "ui", "pages")
 
 # A file of engine imports from floors below its own, and from its own floor as long as no circle closes.
 FLOORS = (
-    "config tokenizers vocabularies ranks download token_costs "
+    "config tokenizers vocabularies windows ranks download token_costs "
     "metrics compact rules rule_effects lattice reading folders records processes",
-    "corpus merges own_vocabularies grammar automaton legality batches model optimizers",
-    "embeddings trace heads inside ablation sampling training checkpoints baselines hub oracle gaps floor plan samples story_report",
+    "dice stages corpus merges own_vocabularies grammar automaton legality batches model optimizers",
+    "embeddings trace heads inside ablation sampling search strategies training checkpoints baselines hub oracle gaps floor plan samples story_report",
     "runs worker",
 )
 FORBIDDEN = {

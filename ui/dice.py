@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from engine.sampling import cumulative_line, sampling_stages
+from engine.dice import cumulative_line
+from engine.sampling import sampling_stages
 from ui import resources
 from ui.components import select, show, token_strip
 from ui.lesson import literal

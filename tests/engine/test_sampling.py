@@ -5,17 +5,10 @@ import numpy as np
 import pytest
 import torch
 
+from engine.dice import cumulative_line, draw
 from engine.metrics import softmax
-from engine.sampling import (
-    Continuation,
-    cumulative_line,
-    draw,
-    generate,
-    next_logits,
-    next_token_distribution,
-    sampling_stages,
-    worked_out,
-)
+from engine.sampling import Continuation, generate, next_logits, next_token_distribution, sampling_stages
+from engine.stages import worked_out
 
 C = [3.2, 1.1, 0.4, 2.4, -1.0]
 

@@ -8,7 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import Checkpoint
-from engine.sampling import cumulative_line, generate, sampling_stages
+from engine.dice import cumulative_line
+from engine.sampling import generate, sampling_stages
 from engine.tokenizers import byte_tokenizer, char_tokenizer
 from tests.pages.conftest import OpenPage, component, plotly
 from tests.pages.tiny import array, save_tiny

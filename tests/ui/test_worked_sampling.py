@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from engine.sampling import sampling_stages, worked_out
+from engine.stages import sampling_stages, worked_out
 from ui.worked_sampling import sampled
 
 NUMBER = r"-?\d+(?:\.\d+)?(?:\\times10\^\{-?\d+\})?"

@@ -1,0 +1,83 @@
+"""Ways to choose tokens, run from one prompt and measured with one yardstick."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.model import Transformer
+from engine.sampling import generate
+from engine.search import beam_search
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A way to choose: keywords of `generate`, or a beam.
+
+    Attributes:
+        name: as the screen shows it.
+        settings: keywords of `engine.sampling.generate`.
+        beam: width of a beam search; 0 draws with `settings`.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    beam: int = 0
+
+
+STRATEGIES = (
+    Strategy("greedy", {"temperature": 0.0}),
+    Strategy("beam of 4", {}, beam=4),
+    Strategy("temperature 0.7", {"temperature": 0.7}),
+    Strategy("temperature 1", {"temperature": 1.0}),
+    Strategy("temperature 1.5", {"temperature": 1.5}),
+    Strategy("top-k 5", {"top_k": 5}),
+    Strategy("top-p 0.9", {"top_p": 0.9}),
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a strategy wrote.
+
+    Attributes:
+        ids: of the continuation.
+        log_prob: natural log of its probability under the model's own distribution.
+    """
+
+    ids: tuple[int, ...]
+    log_prob: float
+
+    @property
+    def per_token(self) -> float:
+        """Mean log-probability of a token; NaN for nothing."""
+        return self.log_prob / len(self.ids) if self.ids else float("nan")
+
+
+def write(
+    model: Transformer,
+    ids: Sequence[int],
+    strategy: Strategy,
+    *,
+    n_tokens: int,
+    seed: int,
+    stop_ids: Collection[int] = (),
+) -> Written:
+    """Continue a prompt by a strategy; only the drawing ones use the seed."""
+    if strategy.beam:
+        best = beam_search(model, ids, n_tokens=n_tokens, width=strategy.beam, stop_ids=stop_ids)[0]
+        return Written(best.ids, best.log_prob)
+    steps = list(generate(model, ids, n_tokens=n_tokens, seed=seed, stop_ids=stop_ids, **strategy.settings))
+    return Written(tuple(step.id for step in steps), sum(step.log_prob for step in steps))
+
+
+def distinct(ids: Sequence[int], n: int) -> float:
+    """Share of the runs of n tokens that are different ones (Li et al. 2015, arXiv:1510.03055).
+
+    NaN if the text has fewer than n tokens. 1 - distinct(ids, 4) is the repetition of Welleck et al. 2019,
+    arXiv:1908.04319.
+
+    >>> distinct([1, 2, 1, 2, 1], 2)
+    0.5
+    """
+    runs = [tuple(ids[i : i + n]) for i in range(len(ids) - n + 1)]
+    return len(set(runs)) / len(runs) if runs else float("nan")
