@@ -9,9 +9,11 @@ from engine.config import ModelConfig
 from engine.corpus import Corpus
 from engine.plan import SIZES, Plan, parameter_count
 from engine.tokenizers import Tokenizer
+from ui import own_tokenizers
 from ui import training_settings as settings
 from ui.lesson import literal
-from ui.training_settings import CUSTOM, RATES, SHAPE, TEXTS, TOKENIZERS, fill, key, value
+from ui.text_choice import usable
+from ui.training_settings import CUSTOM, RATES, SHAPE, TOKENIZERS, fill, key, value
 from ui.words import OBJECTIVES, duration
 from viz import format_count, visible
 
@@ -27,7 +29,7 @@ LARGEST_STEPS, LARGEST_VOCABULARY, MOST_HEADS = 100_000, 8192, 16
 
 def draw() -> None:
     """Draw all settings, and what they add up to."""
-    _text()
+    settings.TEXT.draw()
     _vocabulary()
     st.selectbox("Model size", _size_names(), key=key("size"), persist_state="session", on_change=_take_size)
     st.segmented_control(
@@ -51,63 +53,22 @@ def draw() -> None:
         _add_up()
 
 
-def _text() -> None:
-    st.selectbox("Text", list(TEXTS), format_func=TEXTS.__getitem__, key=key("text"), persist_state="session")
-    if value("text") == "pasted":
-        st.text_area(
-            "Your text",
-            key=key("paste"),
-            height=140,
-            persist_state="session",
-            placeholder="Paste at least a few sentences here.",
-        )
-    elif value("text") == "uploaded":
-        _upload()
-
-
-def _upload() -> None:
-    st.file_uploader(
-        "A plain text file", type="txt", key=key("file"), max_upload_size=5, on_change=_keep_upload,
-        help="UTF-8, or another encoding that you choose. At most 5 MB.",
-    )  # fmt: skip
-    kept = st.session_state.get(settings.UPLOAD)
-    if not kept:
-        return
-    name, data = kept
-    st.caption(f"{literal(name)}, {format_count(len(data))} bytes")
-    try:
-        texts.decode_upload(data)
-        fill(encoding=None)
-    except texts.UnknownEncoding as error:
-        st.warning(literal(str(error)))
-        st.selectbox(
-            "Encoding",
-            list(texts.ENCODINGS),
-            index=None,
-            format_func=texts.ENCODINGS.__getitem__,
-            key=key("encoding"),
-            persist_state="session",
-            placeholder="Choose one",
-        )
-    except ValueError:
-        pass  # `_add_up` says what is wrong
-
-
-def _keep_upload() -> None:
-    file = st.session_state.get(key("file"))
-    st.session_state[settings.UPLOAD] = (file.name, file.getvalue()) if file else None
-    fill(encoding=None)
-
-
 def _vocabulary() -> None:
-    kind, size = st.columns(2)
+    names = {**TOKENIZERS, **own_tokenizers.names()}
+    if value("tokenizer") not in names:
+        fill(tokenizer="bpe")
+        st.info("Your kept tokenizer is not here any more: a BPE of the text takes its place.")
+    own = own_tokenizers.is_own(value("tokenizer"))  # its size is given, and its name is long
+    kind, size = (st.container(), None) if own else st.columns(2)
     kind.selectbox(
         "Tokenizer",
-        list(TOKENIZERS),
-        format_func=TOKENIZERS.__getitem__,
+        list(names),
+        format_func=names.__getitem__,
         key=key("tokenizer"),
         persist_state="session",
     )
+    if size is None:
+        return
     size.number_input(
         "Vocabulary",
         256,
@@ -225,7 +186,7 @@ def _add_up() -> None:
     """What the settings mean, as far as they go, and why they can't be, if they can't."""
     try:
         text = settings.corpus()
-        settings.usable(text)
+        usable(text)
         _describe_text(text)
         vocabulary = settings.tokenizer(text)
         _describe_vocabulary(vocabulary)
@@ -260,6 +221,9 @@ def _describe_vocabulary(vocabulary: Tokenizer) -> None:
         )
     else:
         st.caption(f"**Vocabulary** {format_count(vocabulary.vocab_size)} ids")
+        own = own_tokenizers.names().get(value("tokenizer"))
+        if own:
+            st.caption(literal(own))
 
 
 def _describe_run(split: Plan, config: ModelConfig) -> None:

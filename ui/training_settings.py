@@ -9,23 +9,18 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, Statistics
 from engine.plan import SIZES, Plan, Timing, make_plan, make_tokenizer, step_seconds
 from engine.tokenizers import Tokenizer
-from ui import resources
+from ui import own_tokenizers, resources
+from ui.text_choice import TEXTS, TextChoice, usable
 
 if TYPE_CHECKING:
     from engine.runs import RunSpec
 
-TEXTS = {
-    "stories": "Made-up stories",
-    "python-docs": "Python’s help texts",
-    "pasted": "Paste a text",
-    "uploaded": "Upload a .txt file",
-}
 TOKENIZERS = {"bpe": "Own BPE", "characters": "Characters", "bytes": "Bytes"}
 RATES = {"adamw": 4e-3, "muon": 2e-2}
 STORY_PROMPT = "Once upon a time, there was a"
 CUSTOM = "custom"
 SHAPE = ("n_layer", "n_head", "d_model", "context_length", "batch_size")
-UPLOAD = "_training_upload"
+TEXT = TextChoice("training", TEXTS)
 
 _SMALL = next(size for size in SIZES if size.name == "small")
 DEFAULTS: dict[str, Any] = {
@@ -82,17 +77,7 @@ def corpus() -> Corpus:
     Raises:
         ValueError: if there is none yet, or it can't be read; UnknownEncoding if an encoding must be chosen.
     """
-    kind = value("text")
-    if kind == "stories":
-        return texts.stories()
-    if kind == "python-docs":
-        return texts.python_docs()
-    if kind == "uploaded":
-        name, data = st.session_state.get(UPLOAD) or ("", b"")
-        if not name:
-            raise ValueError("There is no file yet. Choose one above, or another text.")
-        return texts.own_text(texts.decode_upload(data, value("encoding")), name=name, kind="uploaded")
-    return texts.own_text(value("paste"))
+    return TEXT.corpus()
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -115,28 +100,15 @@ def _counted(fingerprint: str, _corpus: Corpus) -> Statistics:
     return texts.statistics(_corpus.text + (_corpus.val_text or ""))
 
 
-def usable(text: Corpus) -> None:
-    """Refuse a text without anything to learn from.
+def tokenizer(text: Corpus) -> Tokenizer:
+    """The chosen vocabulary for a text; learned once, or one that was kept on the Tokens page.
 
     Raises:
-        ValueError: if it is blank or too long.
+        ValueError: one sentence, if there can't be such a vocabulary.
     """
-    if text.kind not in ("pasted", "uploaded"):
-        return
-    if not text.text.strip():
-        raise ValueError(
-            "This text is blank: there is nothing to learn from. Paste some words, or choose another text."
-        )
-    size = len(text.text.encode())
-    if size > texts.MAX_UPLOAD_BYTES:
-        raise ValueError(
-            f"The text has {size:,} bytes; at most {texts.MAX_UPLOAD_BYTES:,} are taken. Use a part of it."
-        )
-
-
-def tokenizer(text: Corpus) -> Tokenizer:
-    """The chosen vocabulary for a text; learned once."""
     usable(text)
+    if own_tokenizers.is_own(value("tokenizer")):
+        return own_tokenizers.load(value("tokenizer"))
     return _tokenizer(value("tokenizer"), int(value("vocab_size")), text.sha256, text)
 
 

@@ -1,0 +1,95 @@
+"""Train a tokenizer in a real browser: the slider by keyboard, play without flicker, kept over a reload."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, settle
+
+VIEW = "tokens?view=Train%20your%20own"
+
+
+def opened(page: Page, server: Server, text: str = "aaabdaaabac") -> None:
+    open_at(page, f"{server.url}/{VIEW}&text={text}")
+    expect(page.get_by_role("heading", name="Try this")).to_be_visible()
+    settle(page)
+
+
+def merge(page: Page) -> Locator:
+    return page.locator(".st-key-merges_chips .merge")
+
+
+def by_hand(page: Page) -> None:
+    """The eleven letters, with three merges."""
+    page.get_by_role("button", name="Merge by hand").click()
+    expect(merge(page)).to_have_attribute("data-ids", "97,97,256")
+    settle(page)
+
+
+def test_the_slider_by_keyboard_and_the_buttons(server: Server, browse: Browse) -> None:
+    page = browse()
+    opened(page, server)
+    by_hand(page)
+    slider = page.locator(".st-key-merges_n").get_by_role("slider")
+    slider.press("End")
+    expect(merge(page)).to_have_attribute("data-ids", re.compile(r",258$"))
+    expect(merge(page)).to_have_attribute("aria-label", re.compile("becomes aaab, id 258"))
+    chips = page.locator(".st-key-merges_strip .chip")
+    expect(chips).to_have_count(5)
+    assert [chip.get_attribute("data-id") for chip in chips.all()] == ["258", "100", "258", "97", "99"]
+    settle(page)
+    page.get_by_role("button", name="Back", exact=True).click()
+    expect(slider).to_have_value("2")
+    slider.press("Home")
+    expect(page.get_by_text("Raw bytes")).to_be_visible()
+    expect(chips).to_have_count(11)
+    settle(page)
+    no_exception(page)
+
+
+def test_it_plays_to_the_end_and_the_curve_is_not_drawn_anew(server: Server, browse: Browse) -> None:
+    page = browse()
+    opened(page, server)
+    by_hand(page)
+    page.get_by_role("button", name="Play", exact=True).click()
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    expect(page.locator(".st-key-merges_curve .js-line")).to_have_count(1)
+    page.evaluate("document.querySelector('.st-key-merges_curve .js-plotly-plot').dataset.same = 'yes'")
+    expect(merge(page)).to_have_attribute("data-ids", re.compile(r",257$"))
+    expect(page.locator(".st-key-merges_curve .js-plotly-plot[data-same=yes]")).to_have_count(1)
+    expect(merge(page)).to_have_attribute("data-ids", re.compile(r",258$"))
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    settle(page)
+    no_exception(page)
+
+
+def test_what_is_kept_is_there_after_a_reload_and_on_the_training_page(
+    server: Server, browse: Browse
+) -> None:
+    page = browse()
+    opened(page, server)
+    by_hand(page)
+    page.get_by_role("button", name="Use this tokenizer for my next run").click()
+    expect(page.get_by_text("BPE 259 is kept for you")).to_be_visible()
+    settle(page)
+    open_at(page, f"{server.url}/training")
+    page.get_by_role("combobox", name="Tokenizer").click()
+    expect(page.get_by_role("option", name=re.compile("My tokenizer: BPE 259"))).to_be_visible()
+    no_exception(page)
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_accessible_and_no_wider_than_the_screen(
+    server: Server, browse: Browse, scheme: str, width: int
+) -> None:
+    page = browse(scheme=scheme, width=width)
+    opened(page, server)
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+    expect(page.locator(".js-plotly-plot")).to_have_count(3)
+    expect(page.get_by_test_id("stDataFrame").locator("canvas").first).to_be_visible()
+    expect(page.locator(".st-key-merges_strip .chip").first).to_be_visible()
+    settle(page)
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
+    assert axe(page) == []

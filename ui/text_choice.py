@@ -1,0 +1,135 @@
+"""Choosing a text to learn from: the stories, Python's help texts, one of your own, an uploaded file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine import corpus as texts
+from engine.corpus import Corpus
+from ui.words import literal
+from viz import format_count
+
+TEXTS = {
+    "stories": "Made-up stories",
+    "python-docs": "Python’s help texts",
+    "pasted": "Paste a text",
+    "uploaded": "Upload a .txt file",
+}
+
+
+@dataclass(frozen=True)
+class TextChoice:
+    """The widgets of one choice, and the text that they lead to.
+
+    Attributes:
+        prefix: of the session keys: "training" gives training_text, training_paste, …
+        options: kinds of text and their names; the first one is chosen at first.
+    """
+
+    prefix: str
+    options: Mapping[str, str]
+
+    def key(self, name: str) -> str:
+        """Session key of one of the widgets: text, paste, file, encoding."""
+        return f"{self.prefix}_{name}"
+
+    @property
+    def kind(self) -> str:
+        """What is chosen: one of `options`."""
+        return str(st.session_state.get(self.key("text"), next(iter(self.options))))
+
+    @property
+    def _upload(self) -> tuple[str, bytes] | None:
+        """Name and bytes of the file that was chosen last."""
+        kept: tuple[str, bytes] | None = st.session_state.get(f"_{self.prefix}_upload")
+        return kept
+
+    def draw(self) -> None:
+        """Draw the choice, and what the chosen kind asks for."""
+        st.selectbox(
+            "Text",
+            list(self.options),
+            format_func=self.options.__getitem__,
+            key=self.key("text"),
+            persist_state="session",
+        )
+        if self.kind == "pasted":
+            st.text_area(
+                "Your text",
+                key=self.key("paste"),
+                height=140,
+                persist_state="session",
+                placeholder="Paste at least a few sentences here.",
+            )
+        elif self.kind == "uploaded":
+            self._file()
+
+    def _file(self) -> None:
+        st.file_uploader(
+            "A plain text file", type="txt", key=self.key("file"), max_upload_size=5, on_change=self._keep,
+            help="UTF-8, or another encoding that you choose. At most 5 MB.",
+        )  # fmt: skip
+        if not self._upload:
+            return
+        name, data = self._upload
+        st.caption(f"{literal(name)}, {format_count(len(data))} bytes")
+        try:
+            texts.decode_upload(data)
+            st.session_state[self.key("encoding")] = None
+        except texts.UnknownEncoding as error:
+            st.warning(literal(str(error)))
+            st.selectbox(
+                "Encoding",
+                list(texts.ENCODINGS),
+                index=None,
+                format_func=texts.ENCODINGS.__getitem__,
+                key=self.key("encoding"),
+                persist_state="session",
+                placeholder="Choose one",
+            )
+        except ValueError:
+            pass  # `corpus` says what is wrong
+
+    def _keep(self) -> None:
+        file = st.session_state.get(self.key("file"))
+        st.session_state[f"_{self.prefix}_upload"] = (file.name, file.getvalue()) if file else None
+        st.session_state[self.key("encoding")] = None
+
+    def corpus(self) -> Corpus:
+        """The chosen text.
+
+        Raises:
+            ValueError: if there is none yet, or it can't be read; UnknownEncoding if an encoding must be
+                chosen.
+        """
+        if self.kind == "stories":
+            return texts.stories()
+        if self.kind == "python-docs":
+            return texts.python_docs()
+        if self.kind == "uploaded":
+            name, data = self._upload or ("", b"")
+            if not name:
+                raise ValueError("There is no file yet. Choose one above, or another text.")
+            encoding = st.session_state.get(self.key("encoding"))
+            return texts.own_text(texts.decode_upload(data, encoding), name=name, kind="uploaded")
+        return texts.own_text(st.session_state.get(self.key("paste"), ""))
+
+
+def usable(text: Corpus) -> None:
+    """Refuse a text without anything to learn from.
+
+    Raises:
+        ValueError: if it is blank or too long.
+    """
+    if text.kind not in ("pasted", "uploaded"):
+        return
+    if not text.text.strip():
+        raise ValueError(
+            "This text is blank: there is nothing to learn from. Paste some words, or choose another text."
+        )
+    size = len(text.text.encode())
+    if size > texts.MAX_UPLOAD_BYTES:
+        raise ValueError(
+            f"The text has {size:,} bytes; at most {texts.MAX_UPLOAD_BYTES:,} are taken. Use a part of it."
+        )
