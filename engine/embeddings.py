@@ -1,0 +1,282 @@
+"""Token vectors: looking one up, adding a position, comparing them, and a map of them.
+
+Letters in shapes: V vocabulary, C d_model, D d_head, N vectors, S steps, K directions of a map.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.model import Transformer, sinusoidal_positions
+
+BASE = 10000.0  # of the angles, in both the sinusoids of 2017 and rotary positions
+
+
+def one_hot(token_id: int, vocab_size: int) -> NDArray[np.float32]:
+    """(V,) zeros with a single 1 at the token's id.
+
+    Raises:
+        ValueError: if there is no such id.
+
+    >>> one_hot(2, 4).tolist()
+    [0.0, 0.0, 1.0, 0.0]
+    """
+    if not 0 <= token_id < vocab_size:
+        raise ValueError(f"There is no id {token_id}: the ids run from 0 to {vocab_size - 1}.")
+    row = np.zeros(vocab_size, dtype=np.float32)
+    row[token_id] = 1
+    return row
+
+
+def look_up(matrix: NDArray, token_id: int) -> NDArray:
+    """One-hot vector times matrix (V,C): (C,), really multiplied; the same bits as row `token_id`."""
+    return one_hot(token_id, len(matrix)).astype(matrix.dtype) @ matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some neighbouring rows of a matrix, as many as a picture can show.
+
+    Attributes:
+        ids: (R,) which rows they are.
+        values: (R,C).
+    """
+
+    ids: NDArray[np.int64]
+    values: NDArray
+
+
+def rows_around(matrix: NDArray, token_id: int, most: int = 13) -> Rows:
+    """At most `most` rows of (V,C) with `token_id` in the middle, or nearer the edge at either end."""
+    n = min(most, len(matrix))
+    first = min(max(token_id - n // 2, 0), len(matrix) - n)
+    return Rows(np.arange(first, first + n), matrix[first : first + n])
+
+
+def added_positions(model: Transformer) -> NDArray[np.float32] | None:
+    """(context_length, C) what is added at each position; None for rotary, which adds nothing."""
+    if model.position is not None:
+        return np.asarray(model.position.weight.detach().float().cpu().numpy())
+    return None if model.sinusoid is None else np.asarray(model.sinusoid.float().cpu().numpy())
+
+
+def token_scale(model: Transformer) -> float:
+    """What a token's vector is multiplied by before its position is added (Vaswani et al. 2017, §3.4)."""
+    return math.sqrt(model.config.d_model) if model.config.positions == "sinusoidal" else 1.0
+
+
+def sinusoid(context_length: int, width: int) -> NDArray[np.float32]:
+    """The fixed table (context_length, width), see `engine.model.sinusoidal_positions`."""
+    return sinusoidal_positions(context_length, width)[:, :width].numpy()
+
+
+def speeds(width: int) -> NDArray[np.float64]:
+    """(⌈width/2⌉,) radians that pair j turns with each position: 10000^(-2j/width).
+
+    Vaswani et al. 2017 §3.5 (sines and cosines of these angles are added), Su et al. 2021, arXiv:2104.09864
+    (queries and keys are turned by them).
+
+    >>> speeds(4).tolist()
+    [1.0, 0.01]
+    """
+    return BASE ** (-np.arange(0, width, 2, dtype=np.float64) / width)
+
+
+def turn(x: ArrayLike, position: float) -> NDArray[np.float64]:
+    """Turn the pairs of x (…,D) as rotary positions do at `position`; the opposite position turns back.
+
+    The same as `engine.model.rotate`, in float64: numbers 2j and 2j + 1 are a pair.
+
+    >>> turn([1.0, 0.0], np.pi / 2).round(6).tolist()
+    [0.0, 1.0]
+    """
+    x = np.asarray(x, dtype=np.float64)
+    angles = position * speeds(x.shape[-1])
+    cos, sin = np.cos(angles), np.sin(angles)
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return np.stack((even * cos - odd * sin, even * sin + odd * cos), axis=-1).reshape(x.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Shifts:
+    """What q · k becomes when positions move.
+
+    Attributes:
+        shifts: (M,) by how many positions.
+        together: (M,) q · k when query and key move by the same.
+        alone: (M,) when only the query moves.
+    """
+
+    shifts: NDArray[np.int64]
+    together: NDArray[np.float64]
+    alone: NDArray[np.float64]
+
+
+def shifted_scores(
+    q: ArrayLike, k: ArrayLike, q_position: int, k_position: int, shifts: Sequence[int]
+) -> Shifts:
+    """Turn a query and a key (D,), not turned yet, at moved positions, and multiply them there.
+
+    With rotary positions the score depends on the distance of the two alone, so `together` stays.
+    """
+    key = turn(k, k_position)
+    together = [float(turn(q, q_position + s) @ turn(k, k_position + s)) for s in shifts]
+    alone = [float(turn(q, q_position + s) @ key) for s in shifts]
+    return Shifts(np.array(shifts, dtype=np.int64), np.array(together), np.array(alone))
+
+
+def norms(matrix: ArrayLike) -> NDArray[np.float64]:
+    """(N,) lengths √Σx² of the rows of (N,C)."""
+    return np.asarray(np.sqrt((np.asarray(matrix, dtype=np.float64) ** 2).sum(axis=-1)))
+
+
+def cosines(matrix: ArrayLike, token_id: int) -> NDArray[np.float64]:
+    """(V,) cos(a,b) = a·b / (|a||b|) of one row with every row, -1 to 1; NaN for a row of zeros.
+
+    Raises:
+        ValueError: if the row itself is all zeros: it points nowhere.
+    """
+    rows = np.asarray(matrix, dtype=np.float64)
+    lengths = norms(rows)
+    if lengths[token_id] == 0:
+        raise ValueError(
+            f"All numbers of token {token_id} are 0, so it points nowhere and has no neighbours. Choose "
+            "another token."
+        )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = rows @ rows[token_id] / (lengths * lengths[token_id])
+    return np.asarray(np.clip(found, -1.0, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """The rows most and least like one row, itself left out.
+
+    Attributes:
+        near: ids, the most alike first.
+        far: ids, the most opposite last.
+        cosines: (V,) to every row.
+        mean, spread: mean and standard deviation of the cosines to all other rows.
+    """
+
+    near: NDArray[np.int64]
+    far: NDArray[np.int64]
+    cosines: NDArray[np.float64]
+    mean: float
+    spread: float
+
+
+def neighbours(matrix: ArrayLike, token_id: int, n_near: int = 12, n_far: int = 4) -> Neighbours:
+    """The nearest and the most opposite tokens by cosine, over all V; equal ones by id.
+
+    Raises:
+        ValueError: see `cosines`.
+    """
+    values = cosines(matrix, token_id)
+    others = np.array([i for i in np.flatnonzero(np.isfinite(values)) if i != token_id], dtype=np.int64)
+    order = others[np.argsort(-values[others], kind="stable")]
+    near = order[:n_near]
+    far = order[n_near:][-n_far:] if n_far else order[:0]
+    rest = values[others]
+    mean, spread = (float(rest.mean()), float(rest.std())) if len(rest) else (math.nan, math.nan)
+    return Neighbours(near, far, values, mean, spread)
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """The directions in which some vectors differ most (principal components).
+
+    Attributes:
+        mean: (C,) their mean, which becomes the origin.
+        directions: (K,C) of length 1, at right angles; zeros where the vectors have no more directions.
+        shares: (K,) share of the vectors' whole variance that lies along each, 0 to 1.
+    """
+
+    mean: NDArray[np.float64]
+    directions: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    def project(self, matrix: ArrayLike) -> NDArray[np.float64]:
+        """Coordinates (N,K) of any vectors (N,C), also others than those fitted: (x - mean) · direction."""
+        return np.asarray((np.asarray(matrix, dtype=np.float64) - self.mean) @ self.directions.T)
+
+
+def fit_basis(matrix: ArrayLike, k: int = 3) -> Basis:
+    """Principal components (Pearson 1901; Jolliffe 2002, §3.5) of (N,C), by an exact SVD in float64.
+
+    A direction and its opposite serve alike: the one whose largest number is positive is taken, so that the
+    same vectors always give the same picture.
+
+    Raises:
+        ValueError: if there are no vectors.
+    """
+    rows = np.asarray(matrix, dtype=np.float64)
+    if not len(rows):
+        raise ValueError("A map needs at least 1 vector. Choose more tokens.")
+    mean = rows.mean(axis=0)
+    _, sizes, directions = np.linalg.svd(rows - mean, full_matrices=False)
+    total = float((sizes**2).sum())
+    n = min(k, len(sizes))
+    found, shares = np.zeros((k, rows.shape[1])), np.zeros(k)
+    largest = np.abs(directions[:n]).argmax(axis=1)
+    found[:n] = directions[:n] * np.where(directions[np.arange(n), largest] < 0, -1.0, 1.0)[:, None]
+    shares[:n] = sizes[:n] ** 2 / total if total > 0 else 0.0
+    return Basis(mean, found, shares)
+
+
+def limits(points: ArrayLike, margin: float = 0.06) -> NDArray[np.float64]:
+    """Ends of the axes (K,2) that hold all points (…,K), with a margin as a share of their extent."""
+    flat = np.asarray(points, dtype=np.float64)
+    flat = flat.reshape(-1, flat.shape[-1])
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    room = np.where(high > low, (high - low) * margin, 1.0)
+    return np.stack((low - room, high + room), axis=-1)
+
+
+def token_counts(ids: ArrayLike, vocab_size: int) -> NDArray[np.int64]:
+    """(V,) how often each id occurs."""
+    return np.bincount(np.asarray(ids, dtype=np.int64), minlength=vocab_size)
+
+
+def most_frequent(counts: NDArray, n: int) -> NDArray[np.int64]:
+    """The `n` ids that occur most, the most frequent first; equal ones by id."""
+    return np.argsort(-np.asarray(counts, dtype=np.int64), kind="stable")[:n]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """How the lengths of vectors go with how often their tokens occur, over the tokens that do occur.
+
+    Attributes:
+        n: how many tokens these are.
+        pearson: correlation of the length with log10 of the count: how near the points are to a line.
+        spearman: correlation of the ranks: how steadily one grows with the other, along any curve.
+            Both are NaN where fewer than 3 tokens occur or all are alike.
+    """
+
+    n: int
+    pearson: float
+    spearman: float
+
+
+def relation(counts: ArrayLike, lengths: ArrayLike) -> Relation:
+    """Correlations (Pearson 1896; Spearman 1904, with mean ranks for equal values) of length and count."""
+    counts, lengths = np.asarray(counts), np.asarray(lengths, dtype=np.float64)
+    seen = counts > 0
+    logs, sizes = np.log10(counts[seen]), lengths[seen]
+    return Relation(int(seen.sum()), _correlation(logs, sizes), _correlation(_ranks(logs), _ranks(sizes)))
+
+
+def _correlation(x: NDArray, y: NDArray) -> float:
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return math.nan
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def _ranks(x: NDArray) -> NDArray:
+    """Ranks from 1; equal values share the mean of theirs."""
+    _, place, sizes = np.unique(x, return_inverse=True, return_counts=True)
+    return (np.cumsum(sizes) - (sizes - 1) / 2)[place]

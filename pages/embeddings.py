@@ -1,0 +1,131 @@
+"""How an id becomes a vector, how its position gets in, and which vectors are alike."""
+
+import streamlit as st
+
+from ui import (
+    choice,
+    embedding_data,
+    embedding_lookup,
+    embedding_map,
+    embedding_neighbours,
+    embedding_norms,
+    embedding_position,
+    lesson,
+    nav,
+    resources,
+    session,
+)
+from ui.components import select, token_strip
+from ui.embedding_data import Chosen
+from ui.resources import ModelRef
+
+nav.require_app()
+
+VIEWS = {
+    "Look up": embedding_lookup.draw,
+    "Position": embedding_position.draw,
+    "Neighbours": embedding_neighbours.draw,
+    "Map": embedding_map.draw,
+    "Length": embedding_norms.draw,
+}
+LARGE = 5000  # tokens; a list of more would take long to send
+NAME = "Once upon a time, there was a princess called Lily"
+
+
+def token_key(ref: ModelRef) -> str:
+    """Key of the choice of any token: another vocabulary has other ids."""
+    return f"embeddings_token_{resources.tokenizer(ref).hash}_{ref.objective}"
+
+
+def any_token(ref: ModelRef, about: object) -> int | None:
+    """A token that need not be in the text; None for the one chosen there. A new choice there ends it."""
+    key, state = token_key(ref), st.session_state
+    if state.get("_embeddings_about") not in (None, about):
+        state[key] = None
+    state["_embeddings_about"] = about
+    called = embedding_data.names(ref)
+    if len(called) <= LARGE:
+        found = st.selectbox(
+            "Another token", range(len(called)), index=None, key=key, persist_state="session",
+            placeholder="or any token of the vocabulary", label_visibility="collapsed",
+            format_func=lambda i: f"{called[i]}  (id {i})",
+        )  # fmt: skip
+        return None if found is None else int(found)
+    written = st.text_input(
+        "Another token", key=key, persist_state="session", label_visibility="collapsed",
+        placeholder="or type any token, with its space in front",
+    )  # fmt: skip
+    ids = resources.tokenizer(ref).encode(written or "")
+    if len(ids) > 1:
+        st.caption(f"These are {len(ids)} tokens; the first one is taken.")
+    return ids[0] if ids else None
+
+
+def look_at(view: str, text: str | None = None) -> None:
+    """For a button: open a view, perhaps on the last token of a text."""
+    st.session_state["vectors"] = view
+    ref = session.model()
+    if text is not None and ref is not None:
+        session.set_text(text)
+        st.session_state[token_key(ref)] = None
+        n = len(resources.window(ref, text).tokens)
+        select("embeddings_strip", n - 1)
+
+
+def look_at_first_step(ref: ModelRef) -> None:
+    """For a button: the map before training, or in 3-D if there is only one moment."""
+    look_at("Map")
+    if len(resources.history(ref)) > 1:
+        embedding_map.first_step(ref)
+    else:
+        st.session_state["embeddings_axes"] = 3
+
+
+def look_at_rarest(about: Chosen) -> None:
+    """For a button: the rarest token beside the most frequent one."""
+    look_at("Length")
+    token_id = embedding_norms.rarest(about)
+    large = len(embedding_data.names(about.ref)) > LARGE
+    st.session_state[token_key(about.ref)] = (
+        resources.tokenizer(about.ref).decode([token_id]) if large else token_id
+    )
+
+
+st.title("Embeddings")
+st.write("An id becomes a list of numbers. See which, how position gets in, and which tokens are alike.")
+
+ref, text = session.require_model(), session.text()
+trace = lesson.look(ref, text)
+strip = lesson.strip_of(ref, text)
+last = strip.n_greyed + len(trace.tokens) - 1
+choice.begin("embeddings_strip", last, about=(ref, text), names=("pos",), first=-strip.n_greyed)
+index = token_strip(
+    strip.segments, key="embeddings_strip", selected=last, greyed=range(strip.n_greyed),
+    label="The text: choose a token",
+)  # fmt: skip
+position = max((last if index is None else index) - strip.n_greyed, 0)
+choice.share({"pos": position})
+
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    view = st.segmented_control(
+        "View", list(VIEWS), default="Look up", required=True, key="vectors",
+        bind="query-params", wrap=True, label_visibility="collapsed",
+    )  # fmt: skip
+    token_id = int(trace.ids[position])
+    if view != "Position":
+        other = any_token(ref, (ref, text, position))
+        token_id = token_id if other is None else other
+chosen = Chosen(ref, text, trace, position, token_id)
+VIEWS[str(view)](chosen)
+
+moves = len(resources.history(ref)) > 1
+lesson.try_this(
+    lesson.Step("Names do the same job in a story.", "Find Lily’s neighbours", look_at, ("Neighbours", NAME)),
+    lesson.Step(
+        "Before the first step the vectors are chance." if moves else "Turn the map in three dimensions.",
+        "See the map at the first step" if moves else "See the map in 3-D",
+        look_at_first_step,
+        (ref,),
+    ),
+    lesson.Step("Is a rare token’s vector shorter?", "Compare with the rarest", look_at_rarest, (chosen,)),
+)

@@ -1,0 +1,103 @@
+"""Embeddings in a real browser: views by link, a token by keyboard, the map's slider, both themes, axe."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, settle
+from ui import resources
+
+STORY = "Once upon a time, there was a princess called Lily"
+VIEWS = {
+    "Look up": "embeddings_lookup",
+    "Position": "embeddings_turn",
+    "Neighbours": "embeddings_neighbours",
+    "Map": "embeddings_map",
+    "Length": "embeddings_norms",
+}
+
+SHIPPED = {ref.id for ref in resources.shipped_models()}
+pytestmark = pytest.mark.skipif(
+    "stories-clm" not in SHIPPED,
+    reason="stories-clm is not there: python -m pretrained.make stories-clm makes it",
+)
+
+
+def opened(page: Page, server: Server, view: str, **query: str) -> None:
+    rest = "".join(f"&{key}={value}" for key, value in query.items())
+    open_at(page, f"{server.url}/embeddings?text={quote(STORY)}&vectors={quote(view)}{rest}")
+    expect(page.get_by_role("heading", name="Try this")).to_be_visible()
+    expect(page.locator(f".st-key-{VIEWS[view]} .js-plotly-plot .main-svg").first).to_be_visible()
+    settle(page)
+    no_exception(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_has_its_link_and_can_be_used_by_all(server: Server, browse: Browse, scheme: str) -> None:
+    page = browse(scheme=scheme)
+    for view in VIEWS:
+        opened(page, server, view)
+        assert not axe(page)
+        for formula in page.locator(".katex-display").all():  # axe has waited for the fonts
+            assert formula.evaluate("e => e.scrollWidth <= e.clientWidth + 2"), (view, formula.inner_text())
+
+
+def test_nothing_sticks_out_of_a_narrow_screen(server: Server, browse: Browse) -> None:
+    page = browse(width=390, height=844)
+    for view in VIEWS:
+        opened(page, server, view)
+        main = page.get_by_test_id("stMain")
+        assert main.evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
+def test_the_keyboard_chooses_a_token_and_a_view(server: Server, browse: Browse) -> None:
+    page = browse()
+    opened(page, server, "Neighbours")
+    expect(page.get_by_text(re.compile("How alike “·Lily”"))).to_be_visible()
+    page.locator(".st-key-embeddings_strip .chip").last.focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text(re.compile("How alike “·called”"))).to_be_visible()
+    settle(page)
+    page.get_by_role("radio", name="Length").click()
+    expect(page.get_by_text(re.compile("How long “·called”"))).to_be_visible()
+    expect(page).to_have_url(re.compile("vectors=Length"))
+    settle(page)
+    no_exception(page)
+
+
+def test_the_map_goes_back_in_time_by_keyboard(server: Server, browse: Browse) -> None:
+    if len(resources.history(resources.shipped_models()[0])) < 2:
+        pytest.skip("pretrained/history is not there: there is one moment only")
+    page = browse()
+    opened(page, server, "Map")
+    plot = page.locator(".st-key-embeddings_map .js-plotly-plot")
+    read = "p => ({x: p.layout.xaxis.range, y: p.layout.yaxis.range, at: p.calcdata[0][0].x})"
+    before = plot.evaluate(read)
+    thumb = page.locator("[class*=st-key-embeddings_step]").get_by_role("slider")
+    value = thumb.get_attribute("aria-valuetext")
+    thumb.focus()
+    page.keyboard.press("Home")
+    expect(thumb).not_to_have_attribute("aria-valuetext", str(value))
+    settle(page)
+    page.wait_for_function(
+        "before => { const p = document.querySelector('.st-key-embeddings_map .js-plotly-plot');"
+        " return p && p.calcdata && Math.abs(p.calcdata[0][0].x - before) > 1e-4 }",
+        arg=before["at"],
+    )
+    after = plot.evaluate(read)
+    assert (after["x"], after["y"]) == (before["x"], before["y"])
+    no_exception(page)
+
+
+def test_the_map_in_three_dimensions_is_drawn_offline(server: Server, browse: Browse) -> None:
+    page = browse(scheme="dark")
+    opened(page, server, "Map")
+    page.get_by_role("radio", name="3-D").click()
+    expect(
+        page.locator(".st-key-embeddings_map .gl-container, .st-key-embeddings_map canvas").first
+    ).to_be_attached()
+    settle(page)
+    no_exception(page)

@@ -1,0 +1,69 @@
+"""One-hot vector times embedding matrix is a row of the matrix."""
+
+import streamlit as st
+
+from engine import embeddings
+from ui import worked_vectors
+from ui.components import show
+from ui.embedding_data import Chosen, names, vector_csv
+from ui.lesson import literal
+from viz import format_count, format_number, lookup_picture, objective_color
+
+ROWS = 9  # of the matrix, drawn around the token's
+
+
+def draw(chosen: Chosen) -> None:
+    """Draw the product, prove it for one dimension, and give the numbers away."""
+    matrix, token_id = chosen.matrix, chosen.token_id
+    vocab_size, width = matrix.shape
+    row = embeddings.look_up(matrix, token_id)
+    left, right = st.columns([4, 3], gap="large")
+    with right:
+        st.markdown(f"**“{literal(chosen.name)}” is id {token_id}**")
+        dim = int(
+            st.number_input(
+                "Dimension to work out", 0, width - 1, 0, key=f"embeddings_dim_{width}",
+                persist_state="session",
+            )
+        )  # fmt: skip
+        ends = {v: float(matrix[v, dim]) for v in {0, token_id, vocab_size - 1}}
+        st.latex(worked_vectors.look_up(ends, token_id, vocab_size, dim))
+        st.caption(
+            "h is the one-hot vector: 0 everywhere, 1 at the id. All terms but one are 0, so to multiply by "
+            "E is to read a row of E, to the last bit. Programs just read the row."
+        )
+        st.dataframe(
+            {"dimension": range(width), "value": row.tolist()},
+            hide_index=True,
+            height=215,
+            column_config={"value": st.column_config.NumberColumn(format="%.6g")},
+            key="embeddings_row",
+        )
+        st.download_button(
+            "Download this row (CSV)",
+            lambda: vector_csv(row),
+            file_name=f"token-{token_id}.csv",
+            mime="text/csv",
+            key="embeddings_download",
+            on_click="ignore",
+        )
+    with left:
+        around = embeddings.rows_around(matrix, token_id, ROWS)
+        ids = around.ids.tolist()
+        fig = lookup_picture(
+            ids,
+            [names(chosen.ref)[i] for i in ids],
+            around.values,
+            token_id=token_id,
+            vocab_size=vocab_size,
+            dim=dim,
+            color=objective_color(chosen.ref.objective),
+        )
+        show(fig, key="embeddings_lookup")
+        st.caption(
+            f"E has {format_count(vocab_size)} rows of {width} numbers; drawn are {len(ids)} around row "
+            f"{token_id}. Blue is below 0, orange above, darkest from "
+            f"±{format_number(float(fig.data[2].zmax), 2)} on. All of them were learned."
+        )
+        if chosen.config.tie_head:
+            st.caption("The model uses E again at its end: a token’s score is its row times the last vector.")

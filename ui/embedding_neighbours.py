@@ -1,0 +1,63 @@
+"""Which tokens have vectors that point the same way, and which the opposite way."""
+
+import numpy as np
+import streamlit as st
+
+from engine import embeddings
+from ui import worked_vectors
+from ui.components import show
+from ui.embedding_data import Chosen, names, neighbours
+from ui.lesson import literal
+from viz import cosine_bars, format_count, format_number, objective_color
+
+
+def draw(chosen: Chosen) -> None:
+    """Draw the nearest and the most opposite tokens, and work one pair out."""
+    try:
+        found = neighbours(chosen.ref, chosen.token_id)
+    except ValueError as error:
+        st.warning(literal(str(error)))
+        return
+    shown = [*found.near.tolist(), *found.far.tolist()]
+    if not shown:
+        st.info("This vocabulary has a single token with a direction: there is nothing to compare it with.")
+        return
+    called = names(chosen.ref)
+    left, right = st.columns([4, 3], gap="large")
+    with right:
+        st.markdown(f"**How alike “{literal(chosen.name)}” is to …**")
+        other = st.selectbox(
+            "Compared with", shown, format_func=lambda i: f"{called[i]} (id {i})",
+            key=f"embeddings_pair_{chosen.ref.id}_{chosen.token_id}", label_visibility="collapsed",
+        )  # fmt: skip
+        other = shown[0] if other is None else int(other)
+        _work_out(chosen, other)
+        st.caption(
+            "1: the same direction. 0: nothing in common. −1: opposite. To all other "
+            f"{format_count(len(called) - 1)} tokens: mean {format_number(found.mean)}, standard deviation "
+            f"{format_number(found.spread)}."
+        )
+    with left:
+        fig = cosine_bars(
+            [called[i] for i in found.near],
+            found.cosines[found.near],
+            [called[i] for i in found.far],
+            found.cosines[found.far],
+            chosen=shown.index(other),
+            color=objective_color(chosen.ref.objective),
+        )
+        show(fig, key="embeddings_neighbours")
+        st.caption(
+            f"Compared were all {format_count(len(called))} tokens. Shown: the {len(found.near)} most alike"
+            + (f", and below ⋮ the {len(found.far)} most opposite." if len(found.far) else ".")
+        )
+
+
+def _work_out(chosen: Chosen, other: int) -> None:
+    pair = chosen.matrix[[chosen.token_id, other]].astype(np.float64)
+    first, second = embeddings.norms(pair).tolist()
+    st.latex(worked_vectors.cosine(float(pair[0] @ pair[1]), first, second, pair.shape[1]))
+    st.caption(
+        f"a is the vector of “{literal(chosen.name)}”, b that of “{literal(names(chosen.ref)[other])}”, "
+        "|a| and |b| are their lengths."
+    )

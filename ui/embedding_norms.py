@@ -1,0 +1,97 @@
+"""How long the token vectors are, against how often their tokens occur."""
+
+import math
+
+import numpy as np
+import streamlit as st
+
+from engine import embeddings
+from ui import worked_vectors
+from ui.components import show
+from ui.embedding_data import MOST_POINTS, Chosen, frequency, names
+from ui.lesson import literal
+from viz import format_count, format_number, norm_scatter, objective_color
+
+
+def rarest(chosen: Chosen) -> int:
+    """The id that occurs least among those that occur."""
+    counts = frequency(chosen).counts
+    order = embeddings.most_frequent(counts, max(int((counts > 0).sum()), 1))
+    return int(order[-1])
+
+
+def draw(chosen: Chosen) -> None:
+    """Draw lengths by frequency and say how far the two go together."""
+    found, lengths = frequency(chosen), embeddings.norms(chosen.matrix)
+    order = embeddings.most_frequent(found.counts, MOST_POINTS).tolist()
+    drawn = list(dict.fromkeys([*order, *chosen.text_ids, chosen.token_id]))
+    called, top = names(chosen.ref), order[0]
+    labelled = [i for i in dict.fromkeys([top, *chosen.text_ids]) if i != chosen.token_id]
+    left, right = st.columns([4, 3], gap="large")
+    with left:
+        fig = norm_scatter(
+            found.counts[drawn],
+            lengths[drawn],
+            [called[i] for i in drawn],
+            labelled=[drawn.index(i) for i in labelled],
+            chosen=drawn.index(chosen.token_id),
+            color=objective_color(chosen.ref.objective),
+        )
+        show(fig, key="embeddings_norms")
+        st.caption(
+            f"Counted in {found.source} ({format_count(found.n_tokens)} tokens). "
+            + (f"Drawn are {format_count(len(drawn))} of {format_count(len(lengths))} tokens." if
+               len(drawn) < len(lengths) else f"Drawn are all {format_count(len(lengths))} tokens.")
+        )  # fmt: skip
+    with right:
+        st.markdown(f"**How long “{literal(chosen.name)}” is**")
+        vector = chosen.matrix[chosen.token_id].astype(np.float64)
+        st.latex(worked_vectors.length(float(vector @ vector), len(vector)))
+        _compare(chosen, top, found.counts, lengths)
+        _relation(found.counts, lengths)
+
+
+def _times(n: int) -> str:
+    return {0: "never", 1: "once"}.get(n, f"{format_count(n)} ×")
+
+
+def _compare(chosen: Chosen, top: int, counts: np.ndarray, lengths: np.ndarray) -> None:
+    called = names(chosen.ref)
+    st.dataframe(
+        {
+            "token": [f"{called[i]}" for i in (chosen.token_id, top)],
+            "": ["chosen", "most frequent"],
+            "occurs": [_times(int(counts[i])) for i in (chosen.token_id, top)],
+            "length": [float(lengths[i]) for i in (chosen.token_id, top)],
+        },
+        hide_index=True,
+        column_config={"length": st.column_config.NumberColumn(format="%.4g")},
+        key="embeddings_lengths",
+    )
+
+
+def _relation(counts: np.ndarray, lengths: np.ndarray) -> None:
+    found = embeddings.relation(counts, lengths)
+    never = lengths[counts == 0]
+    lines = []
+    if math.isnan(found.pearson):
+        lines.append(f"Only {found.n} tokens occur, or all alike: too few for a correlation.")
+    else:
+        strength = abs(found.spearman)
+        words = "go together closely" if strength >= 0.6 else "go together loosely"
+        which = "longer" if found.spearman > 0 else "shorter"
+        words += f", {which} for frequent ones"
+        words = words if strength >= 0.2 else "hardly go together"
+        lines.append(
+            f"Over the {format_count(found.n)} tokens that occur, length and frequency {words}: "
+            f"correlation with log₁₀ of the count {format_number(found.pearson)}, of the ranks "
+            f"{format_number(found.spearman)}. A correlation says nothing about causes."
+        )
+    if len(never):
+        seen = lengths[counts > 0]
+        beside = f", those that occur {format_number(float(seen.mean()))}" if len(seen) else ""
+        lines.append(
+            f"The {format_count(len(never))} tokens that never occur have a mean length of "
+            f"{format_number(float(never.mean()))}{beside}."
+        )
+    st.caption(" ".join(lines))

@@ -1,0 +1,263 @@
+"""How the position gets in: a row added from a learned or a fixed table, or queries and keys turned."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from engine import embeddings
+from ui import nav, resources, session, worked_vectors
+from ui.components import show
+from ui.embedding_data import Chosen, names
+from ui.lesson import literal
+from ui.resources import ModelRef
+from viz import (
+    format_count,
+    format_number,
+    objective_color,
+    position_table,
+    rotation_plane,
+    sum_picture,
+    turn_lengths,
+    visible,
+)
+
+KINDS = {"rotary": "Rotary", "learned": "Learned", "sinusoidal": "Sinusoidal"}
+SHIFTS = (0, 1, 2, 5, 10, 50, 100)
+
+
+def draw(chosen: Chosen) -> None:
+    """Draw what the model at hand does, or what another kind of position would be."""
+    own = chosen.config.positions
+    kind = st.segmented_control(
+        "Kind of position", sorted(KINDS, key=lambda name: name != own), default=own, required=True,
+        key=f"embeddings_kind_{own}", persist_state="session", label_visibility="collapsed",
+        format_func=lambda name: KINDS[name] + (" (this model)" if name == own else ""),
+    )  # fmt: skip
+    {"rotary": _rotary, "learned": _learned, "sinusoidal": _sinusoidal}[str(kind)](chosen)
+
+
+def _number(words: str, last: int, key: str, first: int = 0) -> int:
+    """A whole number from `first` to `last`, kept for as long as that range stays the same."""
+    return int(
+        st.number_input(words, first, last, first, key=f"embeddings_{key}_{last}", persist_state="session")
+    )
+
+
+def _others(chosen: Chosen, kind: str) -> list[ModelRef]:
+    """Other models at hand whose positions are of that kind."""
+    refs = [ref for ref in resources.available_models(session.owner()) if ref.id != chosen.ref.id]
+    return [ref for ref in refs if _kind_of(ref) == kind]
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _kind_of(ref: ModelRef) -> str:
+    from engine.checkpoints import read_description
+
+    try:
+        return str(read_description(Path(ref.folder))["model"]["positions"])
+    except ValueError:
+        return ""
+
+
+def _offer(chosen: Chosen, kind: str) -> bool:
+    """Buttons for models of that kind; whether there is one."""
+    others = _others(chosen, kind)[:3]
+    for ref in others:
+        st.button(
+            f"Use {literal(ref.label)}", key=f"embeddings_use_{ref.id}", on_click=session.choose_model,
+            args=(ref.id,),
+        )  # fmt: skip
+    return bool(others)
+
+
+def _learned(chosen: Chosen) -> None:
+    table = embeddings.added_positions(resources.load(chosen.ref).model)
+    if chosen.config.positions == "learned" and table is not None:
+        st.write("Each position has a learned row of its own, P. It is added to the token’s row.")
+        _added(chosen, table, 1.0)
+        return
+    st.info(
+        "With learned positions a second matrix P has one row for each position, learned like E, and the "
+        "vector that enters the model is token row plus position row. "
+        f"This model’s positions are {chosen.config.positions}: it has no such matrix."
+    )
+    token_id = int(chosen.trace.ids[chosen.position])
+    st.latex(rf"x = E_{{{token_id}}} + P_{{{chosen.position}}}")
+    st.caption(
+        f"The row of “{literal(names(chosen.ref)[token_id])}” plus the row of position {chosen.position}, "
+        "counted from 0."
+    )
+    if not _offer(chosen, "learned"):
+        st.write("No other model at hand has one either. Train one: positions are among its settings.")
+        nav.link("training", "Train a model with learned positions")
+
+
+def _sinusoidal(chosen: Chosen) -> None:
+    config = chosen.config
+    if config.positions == "sinusoidal":
+        table = embeddings.added_positions(resources.load(chosen.ref).model)
+        assert table is not None
+        st.write("Fixed sines and cosines are added to the token’s row: nothing in them is learned.")
+        _added(chosen, table, embeddings.token_scale(resources.load(chosen.ref).model))
+        return
+    st.info(
+        f"This model’s positions are {config.positions}. Below is the table that would be added at its sizes "
+        "if they were sinusoidal: nothing in it is learned."
+    )
+    _offer(chosen, "sinusoidal")
+    left, right = st.columns([4, 3], gap="large")
+    with right:
+        dim = _number("Dimension to work out", config.d_model - 1, "dim")
+        _fixed(chosen, dim)
+    with left:
+        table = embeddings.sinusoid(config.context_length, config.d_model)
+        fig = position_table(table, position=chosen.position, dim=dim, name="Sines and cosines")
+        show(fig, key="embeddings_table")
+
+
+def _fixed(chosen: Chosen, dim: int) -> None:
+    st.markdown(f"**Position {chosen.position}, dimension {dim}**")
+    st.latex(worked_vectors.sinusoid(chosen.position, dim, chosen.config.d_model))
+    st.caption(
+        "Even dimensions are sines, odd ones cosines; the later the dimension, the slower the wave. "
+        "Vaswani et al. 2017, §3.5."
+    )
+
+
+def _added(chosen: Chosen, table: NDArray[np.float32], scale: float) -> None:
+    """Token, position and their sum, then the whole table."""
+    t, token_id, config = chosen.position, int(chosen.trace.ids[chosen.position]), chosen.config
+    token, position = chosen.matrix[token_id] * np.float32(scale), table[t]
+    left, right = st.columns([4, 3], gap="large")
+    with right:
+        dim = _number("Dimension to work out", config.d_model - 1, "dim")
+        st.latex(
+            worked_vectors.addition(
+                float(chosen.matrix[token_id, dim]), float(position[dim]), token_id, t, dim, scale=scale,
+                d_model=config.d_model,
+            )
+        )  # fmt: skip
+        if scale != 1:
+            st.caption(
+                "The row is multiplied by √d_model first: a learned row is small beside waves from −1 to 1."
+            )
+            _fixed(chosen, dim)
+    with left:
+        name = names(chosen.ref)[token_id]
+        parts = [
+            (f"√{config.d_model} · token" if scale != 1 else "token", token),
+            (f"+ position {t}", position),
+            ("= sum", token + position),
+        ]
+        show(sum_picture(parts, dim=dim), key="embeddings_sum")
+        st.caption(f"“{literal(name)}” at position {t}, counted from the first token that the model reads.")
+    st.markdown("**All positions**")
+    show(position_table(table, position=t, dim=dim, name="Position vectors"), key="embeddings_table")
+
+
+def _rotary(chosen: Chosen) -> None:
+    config = chosen.config
+    if config.positions == "rotary":
+        st.write("Nothing is added. Each head turns its queries and keys instead: the later, the further.")
+        _turned(chosen)
+        return
+    st.info(
+        f"This model’s positions are {config.positions}, so its queries and keys are not turned. With rotary "
+        "positions nothing would be added: numbers 2j and 2j + 1 of each query and key would be turned by "
+        "the angle below."
+    )
+    _offer(chosen, "rotary")
+    left, right = st.columns([2, 3], gap="large")
+    width = config.d_head - config.d_head % 2
+    if not width:
+        st.write("A head of this model has a single number: there is no pair to turn.")
+        return
+    with left:
+        pair = _number("Pair j of numbers", width // 2 - 1, "pair")
+        st.latex(worked_vectors.angle(chosen.position, pair, width))
+    with right:
+        speeds = embeddings.speeds(width)
+        fig = turn_lengths(speeds, pair=pair, context_length=config.context_length,
+                           color=objective_color(config.objective))  # fmt: skip
+        show(fig, key="embeddings_speeds")
+
+
+def _turned(chosen: Chosen) -> None:
+    config, trace, t = chosen.config, chosen.trace, chosen.position
+    columns = st.columns(3)
+    with columns[0]:
+        layer = _number("Layer", config.n_layer, "layer", 1) - 1
+    with columns[1]:
+        head = _number("Head", config.n_head, "head", 1) - 1
+    with columns[2]:
+        pair = _number("Pair j of numbers", config.d_head // 2 - 1, "pair")
+    after = trace.q[layer, head, t].astype(np.float64)
+    before = embeddings.turn(after, -t)
+    angle = t * float(embeddings.speeds(config.d_head)[pair])
+    part = slice(2 * pair, 2 * pair + 2)
+    color = objective_color(config.objective)
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown(f"**q of “{literal(visible(trace.tokens[t].data))}” at position {t}**")
+        fig = rotation_plane(before[part], after[part], angle=angle, pair=pair, color=color)
+        show(fig, key="embeddings_turn")
+    with right:
+        st.latex(worked_vectors.angle(t, pair, config.d_head))
+        first, second = before[part].tolist()
+        st.latex(worked_vectors.rotation(first, second, angle, pair))
+        st.caption(
+            "Counted from 0. The model keeps the turned q′; here it is turned back to show q. A turn changes "
+            "no length. Su et al. 2021."
+        )
+    st.subheader("Only the distance counts")
+    left, right = st.columns(2, gap="large")
+    with left:
+        _distance(chosen, layer, head)
+    with right:
+        st.markdown("**How slowly each pair turns**")
+        speeds = embeddings.speeds(config.d_head)
+        fig = turn_lengths(speeds, pair=pair, context_length=config.context_length, color=color)
+        show(fig, key="embeddings_speeds")
+        st.caption("Fast pairs tell near positions apart, slow ones far positions.")
+
+
+def _distance(chosen: Chosen, layer: int, head: int) -> None:
+    """Only the distance counts: both moved, and for contrast the query alone."""
+    trace, t = chosen.trace, chosen.position
+    keys = range(t + 1) if trace.objective == "clm" else range(len(trace.tokens))
+    s = _key(keys, t, [visible(token.data) for token in trace.tokens])
+    q, k = trace.q[layer, head, t], trace.k[layer, head, s]
+    own = float(q.astype(np.float64) @ k.astype(np.float64))
+    st.write(
+        f"Query at position {t}, key at position {s}: q · k = **{format_number(own, 5)}** in layer "
+        f"{layer + 1}, head {head + 1}. Now both are turned back, moved, turned again and multiplied."
+    )
+    found = embeddings.shifted_scores(embeddings.turn(q, -t), embeddings.turn(k, -s), t, s, SHIFTS)
+    st.dataframe(
+        {
+            "both moved to": [f"{t + n}, {s + n}" for n in SHIFTS],
+            "q · k": found.together.tolist(),
+            "q alone to": [f"{t + n}" for n in SHIFTS],
+            "then q · k": found.alone.tolist(),
+        },
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.5f") for name in ("q · k", "then q · k")
+        },
+        key="embeddings_shifts",
+    )
+    st.caption(
+        "Moved together, they meet at the same angle and the score stays. Moved alone, q meets k at another."
+    )
+
+
+def _key(keys: Sequence[int], t: int, called: list[str]) -> int:
+    """The position whose key is compared, at first the one before."""
+    chosen = st.selectbox(
+        "Key", keys, index=max(t - 1, 0), key=f"embeddings_key_{t}_{len(called)}",
+        format_func=lambda s: f"position {format_count(s)}: {called[s]}",
+    )  # fmt: skip
+    return int(chosen or 0)
