@@ -16,6 +16,8 @@ import regex
 import rustbpe
 import tiktoken
 
+from engine.ranks import checked_ranks
+
 MASK_TEXT = "[MASK]"
 END_TEXT = "<|endoftext|>"
 # Two regional indicators are a flag. \X alone would count all those before each pair, in quadratic time.
@@ -138,8 +140,11 @@ class Tokenizer:
 
     def tokens(self, text: str, *, special: bool = False, most: int | None = None) -> list[Token]:
         """The tokens of a text, or the first `most` of them, with their bytes and where they lie."""
+        return self.locate(self.encode(text, special=special)[:most], text)
+
+    def locate(self, ids: Sequence[int], text: str) -> list[Token]:
+        """The tokens with these ids, which are the first of `text`, with their bytes and where they lie."""
         text = repair_text(text)[0]
-        ids = self.encode(text, special=special)[:most]
         data_of = {i: self.token_bytes(i) for i in set(ids)}
         text_of = {i: data.decode("utf-8", "backslashreplace") for i, data in data_of.items()}
         sizes = np.array([len(data_of[i]) for i in ids], dtype=np.int64)
@@ -149,6 +154,25 @@ class Tokenizer:
         starts = (np.cumsum((raw & 0xC0) != 0x80) - 1)[begins]  # a continuation byte starts no character
         data, texts = [data_of[i] for i in ids], [text_of[i] for i in ids]
         return list(map(Token, ids, data, texts, starts.tolist(), begins.tolist(), ends.tolist()))
+
+    def ending(self, text: str, most: int) -> tuple[list[Token], int]:
+        """The last `most` tokens of a text, and how many come before them; only these are built."""
+        text = repair_text(text)[0]
+        ids = self.encode(text)
+        before = max(0, len(ids) - most)
+        last = ids[before:]
+        data = [self.token_bytes(i) for i in last]
+        sizes = np.array([len(piece) for piece in data], dtype=np.int64)
+        n_bytes = int(sizes.sum())
+        begins = np.cumsum(sizes) - sizes
+        raw = np.frombuffer(text[max(0, len(text) - n_bytes) :].encode("utf-8"), dtype=np.uint8)
+        starts_one = (raw[len(raw) - n_bytes :] & 0xC0) != 0x80  # a continuation byte starts no character
+        later = int(starts_one.sum()) - np.cumsum(starts_one)  # characters that start after each byte
+        starts = len(text) - 1 - later[begins]
+        offset = len(text.encode("utf-8")) - n_bytes
+        texts = [piece.decode("utf-8", "backslashreplace") for piece in data]
+        begin, end = (begins + offset).tolist(), (begins + sizes + offset).tolist()
+        return list(map(Token, last, data, texts, starts.tolist(), begin, end)), before
 
     def segments(self, text: str, *, special: bool = False, most: int | None = None) -> list[list[Token]]:
         """`tokens` in the smallest groups that are whole graphemes, so that an emoji stays in one piece."""
@@ -347,6 +371,29 @@ def tokenizer_from_json(spec: dict[str, Any]) -> Tokenizer:
     raise ValueError(
         f"A tokenizer of kind {kind!r} is unknown. Known kinds: bytes, characters, bpe, published."
     )
+
+
+def custom_vocabulary(content: bytes, name: str) -> Tokenizer:
+    """The vocabulary in a .tiktoken file of which nothing is known.
+
+    Such a file doesn't say how a text is split before merging: the split of cl100k_base is used.
+
+    Args:
+        content: of the file.
+        name: how to call it; it becomes "custom: name".
+
+    Raises:
+        ValueError: one sentence, if the file is not a complete vocabulary.
+    """
+    from engine import vocabularies
+
+    ranks = checked_ranks(content)
+    vocab_size, called = max(ranks.values()) + 1, f"custom: {name}"
+    specials = {MASK_TEXT: vocab_size, END_TEXT: vocab_size + 1}
+    pattern = vocabularies.split_pattern("cl100k_base")
+    encoding = tiktoken.Encoding(called, pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
+    spec = {"kind": "custom", "name": name, "sha256": hashlib.sha256(content).hexdigest()}
+    return Tokenizer(called, encoding, vocab_size, spec)
 
 
 def load_vocabulary(name: str) -> Tokenizer:

@@ -1,10 +1,14 @@
-"""Vocabularies to cut a text with: the model's own, bytes, characters, the published ones."""
+"""Vocabularies to cut a text with: the model's own, bytes, characters, own BPE, published ones, uploads."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
+from engine import vocabularies as files
+from engine.token_costs import Cost, measure
 from ui import resources
 from ui.resources import ModelRef
 
@@ -13,7 +17,16 @@ if TYPE_CHECKING:
 
 OWN, BYTES, CHARACTERS = "model", "bytes", "characters"
 PUBLISHED = ("gpt2", "cl100k_base", "o200k_base")
+LEARNED = {  # own BPE: from which text, and how many ids were asked for
+    "stories-512": ("stories", 512),
+    "stories-1024": ("stories", 1024),
+    "stories-4096": ("stories", 4096),
+    "docs-4096": ("Python’s help", 4096),
+}
+HEAD = 40  # tokens of each vocabulary that a comparison draws
 _LABELS = {BYTES: "bytes", CHARACTERS: "characters"}
+_BROUGHT = "_tokens_brought"  # session: option -> tokenizer of an uploaded file, None for a published name
+_MOST_BROUGHT = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,31 +36,76 @@ class Cut:
     Attributes:
         tokenizer: the vocabulary.
         ids: of the whole text, as it was read.
-        other_ids: of the other reading (names of control tokens as one token, or as plain text); None if it
-            is the same.
         segments: the first tokens, in whole graphemes.
+        n_other: tokens of the whole text in the other reading (names of control tokens as one token, or as
+            plain text); None if it is the same.
+        other: the first tokens of that reading.
     """
 
     tokenizer: "Tokenizer"
-    ids: list[int]
-    other_ids: list[int] | None
+    ids: NDArray[np.int32]
     segments: "list[list[Token]]"
+    n_other: int | None
+    other: "list[list[Token]]"
 
     @property
     def tokens(self) -> "list[Token]":
         """The first tokens."""
         return [token for segment in self.segments for token in segment]
 
+    def segment_of(self, index: int) -> "list[Token]":
+        """The whole grapheme, or graphemes, that a token belongs to."""
+        for segment in self.segments:
+            if index < len(segment):
+                return segment
+            index -= len(segment)
+        raise IndexError(index)
 
-def options(ref: ModelRef | None) -> list[str]:
-    """What can be chosen, the model's own vocabulary first if there is a model."""
-    return [*([OWN] if ref else []), BYTES, CHARACTERS, *PUBLISHED]
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """One text in several vocabularies: their options, what it costs in each, and the first tokens."""
+
+    options: tuple[str, ...]
+    costs: tuple[Cost, ...]
+    heads: "tuple[list[list[Token]], ...]"
+
+
+def brought() -> "dict[str, Tokenizer | None]":
+    """What this person has uploaded since the page was loaded."""
+    found: dict[str, Tokenizer | None] = st.session_state.get(_BROUGHT, {})
+    return found
+
+
+def bring(option: str, tokenizer: "Tokenizer | None") -> None:
+    """Add an uploaded vocabulary to the options; of many, the last few stay."""
+    kept = {**{name: t for name, t in brought().items() if name != option}, option: tokenizer}
+    st.session_state[_BROUGHT] = dict(list(kept.items())[-_MOST_BROUGHT:])
+
+
+def options(ref: ModelRef | None, also: object = None) -> list[str]:
+    """What can be chosen, the model's own vocabulary first if there is a model.
+
+    Args:
+        ref: the chosen model.
+        also: an option of `LEARNED` to offer too.
+    """
+    extra = [str(also)] if also in LEARNED else []
+    own = [OWN] if ref else []
+    return [*own, BYTES, CHARACTERS, *extra, *PUBLISHED, *(n for n in brought() if n not in PUBLISHED)]
+
+
+def absent() -> list[str]:
+    """Published vocabularies that are not on this machine."""
+    return [name for name in PUBLISHED if files.find(name) is None]
 
 
 def label(option: str, ref: ModelRef | None) -> str:
-    """How an option is called on the screen."""
+    """How an option is called on the screen; may hold any characters."""
     if option == OWN and ref:
         return f"the model’s: {resources.tokenizer(ref).name}"
+    if option in LEARNED:
+        return f"{_learned(option).name}, {LEARNED[option][0]}"
     return _LABELS.get(option, option)
 
 
@@ -56,6 +114,25 @@ def _published(name: str) -> "Tokenizer":
     from engine.tokenizers import load_vocabulary
 
     return load_vocabulary(name)
+
+
+@st.cache_resource(max_entries=2, show_spinner="Learning a vocabulary …")
+def _largest(kind: str) -> "Tokenizer":
+    from engine.corpus import python_docs, stories
+    from engine.tokenizers import train_bpe
+
+    text = stories(2000).text if kind == "stories" else python_docs().text
+    return train_bpe(text, max(size for k, size in LEARNED.values() if k == kind))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _learned(option: str) -> "Tokenizer":
+    """An own BPE: the first merges of the largest one are what a smaller one learns."""
+    from engine.merges import truncated
+
+    kind, size = LEARNED[option]
+    largest = _largest(kind)
+    return truncated(largest, min(size, largest.vocab_size) - 256)
 
 
 def find(option: str, ref: ModelRef | None, text: str) -> "Tokenizer":
@@ -77,10 +154,11 @@ def find(option: str, ref: ModelRef | None, text: str) -> "Tokenizer":
         return byte_tokenizer()
     if option == CHARACTERS:
         return char_tokenizer(text)
-    return _published(option)
+    if option in LEARNED:
+        return _learned(option)
+    return brought().get(option) or _published(option)
 
 
-@st.cache_resource(max_entries=6, show_spinner="Cutting the text …")
 def cut(option: str, ref: ModelRef | None, text: str, special: bool, most: int) -> Cut:
     """Cut a text that is not empty.
 
@@ -95,8 +173,64 @@ def cut(option: str, ref: ModelRef | None, text: str, special: bool, most: int) 
         ValueError: if the vocabulary is missing, or does not know a character of the text.
     """
     tokenizer = find(option, ref, text)
-    ids = tokenizer.encode(text, special=special)
+    return _cut(tokenizer, tokenizer.hash, text, special, most)
+
+
+@st.cache_resource(max_entries=6, show_spinner="Cutting the text …")
+def _cut(_tokenizer: "Tokenizer", identity: str, text: str, special: bool, most: int) -> Cut:
+    from engine.tokenizers import whole_graphemes
+
+    def first(ids: "list[int]") -> "list[list[Token]]":
+        return whole_graphemes(_tokenizer.locate(ids[:most], text), text)
+
+    ids = _tokenizer.encode(text, special=special)
     controls = "<|" in text or "[MASK]" in text
-    other = tokenizer.encode(text, special=not special) if controls else ids
-    head = tokenizer.segments(text, special=special, most=most)
-    return Cut(tokenizer, ids, other if other != ids else None, head)
+    other = _tokenizer.encode(text, special=not special) if controls else ids
+    n_other, rest = (None, []) if other == ids else (len(other), first(other))
+    return Cut(_tokenizer, np.array(ids, dtype=np.int32), first(ids), n_other, rest)
+
+
+def comparable(ref: ModelRef | None) -> list[str]:
+    """What a comparison holds, from the finest pieces to the largest vocabulary, without what is absent."""
+    learned = [name for name in LEARNED if not _is_the_model_s(name, ref)] + ([OWN] if ref else [])
+    learned.sort(key=lambda name: find(name, ref, "a").vocab_size)
+    missing = absent()
+    there = [name for name in PUBLISHED if name not in missing]
+    return [BYTES, CHARACTERS, *learned, *there, *(n for n in brought() if n not in PUBLISHED)]
+
+
+def _is_the_model_s(option: str, ref: ModelRef | None) -> bool:
+    """Whether the model's own vocabulary already stands for an own BPE of the same text and size."""
+    if ref is None or ref.corpus != LEARNED[option][0]:
+        return False
+    return resources.tokenizer(ref).vocab_size == LEARNED[option][1]
+
+
+def compare(ref: ModelRef | None, text: str) -> Compared:
+    """Cut a text that is not empty with every vocabulary of `comparable`, leaving out those that can't."""
+    names = comparable(ref)
+    tokenizers = [find(name, ref, text) for name in names]
+    labels = tuple(label(name, ref) for name in names)
+    return _compare(tokenizers, tuple(t.hash for t in tokenizers), tuple(names), labels, text)
+
+
+@st.cache_resource(max_entries=3, show_spinner="Cutting the text with every vocabulary …")
+def _compare(
+    _tokenizers: "list[Tokenizer]",
+    hashes: tuple[str, ...],
+    names: tuple[str, ...],
+    labels: tuple[str, ...],
+    text: str,
+) -> Compared:
+    from engine.tokenizers import whole_graphemes
+
+    size, rows = measure(text), []
+    for tokenizer, name, called in zip(_tokenizers, names, labels, strict=True):
+        try:
+            ids = tokenizer.encode(text)
+        except ValueError:  # a model of characters that its text did not have
+            continue
+        head = whole_graphemes(tokenizer.locate(ids[:HEAD], text), text)
+        rows.append((name, Cost(called, tokenizer.vocab_size, len(ids), size), head))
+    options, costs, heads = zip(*rows, strict=True)
+    return Compared(options, costs, heads)

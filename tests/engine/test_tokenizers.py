@@ -1,9 +1,12 @@
 import json
 import random
+from pathlib import Path
 
 import pytest
 import regex
 import tiktoken
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.sampling import TextStream
 from engine.tokenizers import (
@@ -20,6 +23,7 @@ from engine.tokenizers import (
 pytestmark = pytest.mark.usefixtures("no_network")
 
 MILLION = 1_000_000
+UDHR = Path(__file__).parents[3] / "shared" / "data" / "udhr"
 SENTENCE = "the cat sat on the mat"
 HARD = [
     "",
@@ -151,6 +155,72 @@ def test_ids_are_those_of_the_publisher(published, vocab_folder, monkeypatch, na
         "x<|endoftext|>y", allowed_special="all"
     )
     assert ours.vocab_size == ours.mask_id == reference.n_vocab
+
+
+@pytest.mark.parametrize("name", ["gpt2", "r50k_base", "p50k_base", "cl100k_base", "o200k_base"])
+def test_ids_are_those_of_the_publisher_in_sixteen_languages(published, vocab_folder, monkeypatch, name):
+    if not UDHR.is_dir():
+        pytest.skip(f"no translated texts in {UDHR}")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(vocab_folder))
+    reference, ours = tiktoken.get_encoding(name), published(name)
+    texts = [path.read_text("utf-8") for path in sorted(UDHR.glob("*.txt"))]
+    assert len(texts) == 16
+    for text in texts:
+        assert ours.encode(text) == reference.encode_ordinary(text)
+
+
+PIECES = st.sampled_from(
+    [
+        "👩‍👩‍👧‍👦",
+        "🇩🇪",
+        "🇫",
+        "👍🏽",
+        "क्षि",
+        "e\u0301",
+        "\u200d",
+        "\ufe0f",
+        "한",
+        "\r\n",
+        "\ufffd",
+        " \t",
+        "שלום",
+    ]
+)
+ANY_TEXT = st.lists(st.one_of(PIECES, st.text(max_size=4)), max_size=12).map("".join)
+
+
+@pytest.mark.parametrize("kind", ["bytes", "characters", "bpe", "gpt2", "o200k_base"])
+def test_whatever_the_text_its_segments_join_to_it(kind, request):
+    @settings(max_examples=1000, deadline=None, database=None)
+    @given(ANY_TEXT)
+    def holds(text):
+        if kind == "characters":
+            tokenizer = char_tokenizer(text + "a")
+        segments = tokenizers[kind]().segments(text) if kind != "characters" else tokenizer.segments(text)
+        tokens = [token for group in segments for token in group]
+        assert b"".join(token.data for token in tokens).decode() == text
+        assert sum(len(token.data) for token in tokens) == len(text.encode())
+        assert all("\ufffd" not in token.text or b"\xef\xbf\xbd" in token.data for token in tokens)
+        for group in segments:  # whole characters, whatever the cut
+            b"".join(token.data for token in group).decode()
+
+    own = train_bpe("\n".join(HARD), 400)
+    tokenizers = {"bytes": byte_tokenizer, "bpe": lambda: own, "characters": None}
+    if kind not in tokenizers:
+        loaded = request.getfixturevalue("published")(kind)
+        tokenizers[kind] = lambda: loaded
+    holds()
+
+
+def test_a_genuine_replacement_character_is_itself(gpt2):
+    (token,) = gpt2.tokens("\ufffd")
+    assert (token.id, token.data, token.text) == (4210, b"\xef\xbf\xbd", "\ufffd")
+
+
+def test_ids_are_located_without_cutting_again(any_tokenizer):
+    for text in HARD:
+        ids = any_tokenizer.encode(text)
+        assert any_tokenizer.locate(ids[:5], text) == any_tokenizer.tokens(text)[:5]
 
 
 def test_t01_a_typed_control_token_is_plain_text_unless_asked_for(gpt2):
@@ -403,3 +473,13 @@ def test_s15_a_stream_joins_to_the_text_whatever_the_pieces():
     for text in HARD + random_texts():
         stream = TextStream()
         assert "".join(stream.push(bytes([b])) for b in text.encode()) + stream.end() == text
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 1000])
+@pytest.mark.parametrize("text", ["a😀b 👩‍👩‍👧é", "one\r\ntwo 中文 x", "\ud83d broken", "a", ""])
+def test_the_ending_is_the_end_of_all_tokens(text: str, most: int) -> None:
+    for tokenizer in (byte_tokenizer(), train_bpe("one two three " * 30 + "中文 é 😀", 280)):
+        tokens, before = tokenizer.ending(text, most)
+        every = tokenizer.tokens(text)
+        assert tokens == every[max(0, len(every) - most) :]
+        assert before == max(0, len(every) - most)

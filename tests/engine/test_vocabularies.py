@@ -1,3 +1,4 @@
+import os
 import shutil
 import tempfile
 
@@ -6,7 +7,7 @@ import tiktoken
 
 from engine import vocabularies
 from engine.tokenizers import load_vocabulary
-from engine.vocabularies import VOCABULARIES, find, how_to_add, read
+from engine.vocabularies import VOCABULARIES, find, how_to_add, keep, read, recognise
 
 pytestmark = pytest.mark.usefixtures("no_network")
 R50K, GPT2_JSON = VOCABULARIES["gpt2"].sources
@@ -39,6 +40,8 @@ def test_t22_a_damaged_file_is_not_taken(loupe_home, vocab_folder):
     folder.mkdir(parents=True)
     good = (vocab_folder / R50K.file_names[0]).read_bytes()
     (folder / "r50k_base.tiktoken").write_bytes(good[:-1])
+    assert find("gpt2") is None
+    (folder / "r50k_base.tiktoken").write_bytes(good[:-1] + b"x")
     assert find("gpt2") is None
     (folder / "r50k_base.tiktoken").write_bytes(good)
     assert find("gpt2") == folder / "r50k_base.tiktoken"
@@ -81,3 +84,52 @@ def test_a_vocabulary_in_the_data_folder_comes_first(loupe_home, vocab_folder, m
     (loupe_home / "vocab").mkdir(parents=True)
     shutil.copy(vocab_folder / R50K.file_names[0], loupe_home / "vocab")
     assert find("gpt2").parent == loupe_home / "vocab"
+
+
+def test_a_file_is_hashed_once_until_it_changes(loupe_home, vocab_folder, monkeypatch):
+    folder = loupe_home / "vocab"
+    folder.mkdir(parents=True)
+    path = folder / "r50k_base.tiktoken"
+    path.write_bytes((vocab_folder / R50K.file_names[0]).read_bytes())
+    read_files = []
+    real = type(path).read_bytes
+    monkeypatch.setattr(type(path), "read_bytes", lambda self: read_files.append(self) or real(self))
+    assert [find("gpt2") for _ in range(5)] == [path] * 5
+    assert read_files == [path]
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    os.utime(path, ns=(1, 1))
+    assert find("gpt2") is None
+    with pytest.raises(ValueError, match="not on this machine"):
+        read("gpt2")
+
+
+def test_the_sizes_that_a_download_announces_are_right(vocab_folder):
+    for published in VOCABULARIES.values():
+        for source in published.sources:
+            assert (vocab_folder / source.file_names[0]).stat().st_size == source.size
+
+
+def test_a_published_file_is_recognised_and_kept(loupe_home, vocab_folder):
+    content = (vocab_folder / R50K.file_names[0]).read_bytes()
+    assert recognise(content) == (R50K, ("gpt2", "r50k_base"))
+    assert keep(content) == ("gpt2", "r50k_base")
+    assert find("gpt2") == loupe_home / "vocab" / "r50k_base.tiktoken"
+    assert load_vocabulary("gpt2").encode("Hello world") == [15496, 995]
+
+
+def test_a_file_of_nobody_is_not_kept(loupe_home):
+    assert recognise(b"YQ== 0") == (None, ())
+    with pytest.raises(ValueError, match="none of the published vocabularies"):
+        keep(b"YQ== 0")
+    assert not (loupe_home / "vocab").exists()
+
+
+def test_an_installed_package_s_files_are_found(tmp_path, vocab_folder, monkeypatch):
+    folder = tmp_path / "litellm" / "litellm_core_utils" / "tokenizers"
+    folder.mkdir(parents=True)
+    (tmp_path / "litellm" / "__init__.py").write_text("raise RuntimeError('imported')", "utf-8")
+    shutil.copy(vocab_folder / R50K.file_names[0], folder)
+    monkeypatch.syspath_prepend(tmp_path)
+    vocabularies._installed.cache_clear()
+    assert find("gpt2") == folder / R50K.file_names[0]
+    vocabularies._installed.cache_clear()

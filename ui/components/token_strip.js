@@ -116,6 +116,8 @@ function mark(strip) {
     chip.setAttribute("aria-pressed", String(i === strip.selected))
     chip.tabIndex = i === strip.focus ? 0 : -1
   })
+  const held = strip.chips[strip.selected]
+  for (const box of strip.root.querySelectorAll(".several")) box.classList.toggle("chosen", box.contains(held))
   strip.root.dataset.selected = strip.selected === null || strip.selected === undefined ? "" : String(strip.selected)
 }
 

@@ -1,0 +1,93 @@
+"""Files that hold a vocabulary: their bytes to {token: rank}, and what a stranger's file may not do."""
+
+import base64
+import binascii
+import json
+
+MAX_BYTES = 8_000_000
+MAX_LINES = 400_000
+MAX_RANK = 1_000_000
+_FORM = "A .tiktoken file has on each line a token in base64, a space and its number."
+
+
+def read_ranks(content: bytes) -> dict[bytes, int]:
+    """Ranks of a published file, whose hash is known: a .tiktoken file or GPT-2's encoder.json."""
+    if content[:1] == b"{":
+        return _ranks_from_gpt2_json(content)
+    lines = (line.split() for line in content.splitlines() if line)
+    return {base64.b64decode(data): int(rank) for data, rank in lines}
+
+
+def _ranks_from_gpt2_json(content: bytes) -> dict[bytes, int]:
+    """GPT-2 spells a byte that is no visible character as chr(256 + n), n counting these bytes from 0."""
+    visible = [b for b in range(256) if chr(b).isprintable() and chr(b) != " "]
+    hidden = [b for b in range(256) if b not in set(visible)]
+    byte_of = {chr(b): b for b in visible} | {chr(256 + n): b for n, b in enumerate(hidden)}
+    ids = json.loads(content)
+    return {bytes(byte_of[c] for c in text): rank for text, rank in ids.items() if text != "<|endoftext|>"}
+
+
+def checked_ranks(content: bytes) -> dict[bytes, int]:
+    r"""Ranks of a .tiktoken file that anybody may have written.
+
+    Every one of the 256 bytes must have a number of its own: without it, tiktoken panics at the first text
+    that holds the byte, and a panic passes by ``except Exception``.
+
+    Raises:
+        ValueError: one sentence on the first thing that is wrong, and where.
+
+    >>> lines = [base64.b64encode(bytes([b])) + b" %d" % b for b in range(256)]
+    >>> checked_ranks(b"\n".join(lines))[b"a"]
+    97
+    """
+    if len(content) > MAX_BYTES:
+        raise ValueError(
+            f"This file has {len(content):,} bytes, and a vocabulary here may have {MAX_BYTES:,}. "
+            "Take a smaller one."
+        )
+    ranks: dict[bytes, int] = {}
+    seen: set[int] = set()
+    for number, line in enumerate(content.splitlines(), start=1):
+        if not line.strip():
+            continue
+        if len(ranks) >= MAX_LINES:
+            raise ValueError(f"This file has more than {MAX_LINES:,} lines. Take a smaller vocabulary.")
+        data, rank = _entry(line, number)
+        if data in ranks:
+            raise ValueError(f"Line {number} repeats the token of an earlier line. Give each token one line.")
+        if rank in seen:
+            raise ValueError(f"Line {number} repeats the number {rank}. Give each token a number of its own.")
+        ranks[data] = rank
+        seen.add(rank)
+    _check_bytes(ranks)
+    return ranks
+
+
+def _entry(line: bytes, number: int) -> tuple[bytes, int]:
+    """Token and rank of one line."""
+    parts = line.split()
+    try:
+        if len(parts) != 2:
+            raise ValueError
+        data = base64.b64decode(parts[0], validate=True)
+        if not parts[1].isdigit() or len(parts[1]) > 9 or not data:  # int() takes "1_0" and Thai digits too
+            raise ValueError
+    except (ValueError, binascii.Error):
+        raise ValueError(f"Line {number} is not a token and its number. {_FORM}") from None
+    if int(parts[1]) > MAX_RANK:
+        raise ValueError(
+            f"Line {number} has the number {int(parts[1]):,}; the largest allowed is {MAX_RANK:,}."
+        )
+    return data, int(parts[1])
+
+
+def _check_bytes(ranks: dict[bytes, int]) -> None:
+    missing = [b for b in range(256) if bytes([b]) not in ranks]
+    if not ranks:
+        raise ValueError(f"This file is empty. {_FORM}")
+    if missing:
+        shown = " ".join(f"{b:02X}" for b in missing[:8]) + (" …" if len(missing) > 8 else "")
+        raise ValueError(
+            f"This vocabulary has no token for {len(missing)} of the 256 bytes ({shown}), so there are texts "
+            "that it can’t write. Take one that is complete."
+        )

@@ -1,0 +1,132 @@
+"""The same two sentences in many languages: what each language costs in each vocabulary."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import streamlit as st
+
+from engine.token_costs import count_tokens
+from engine.tokenizers import repair_text
+from ui import session, vocabularies, worked_tokens
+from ui.components import show, token_strip
+from ui.words import literal
+from viz import format_count, language_map
+
+if TYPE_CHECKING:
+    from engine.tokenizers import Tokenizer
+
+SENTENCES = {
+    "English": "In the morning the children go to school. Today they learn how a machine reads a sentence.",
+    "German": "Am Morgen gehen die Kinder zur Schule. Heute lernen sie, wie eine Maschine einen Satz liest.",
+    "French": "Le matin, les enfants vont à l’école. Aujourd’hui, ils apprennent comment une machine lit une "
+    "phrase.",
+    "Greek": "Το πρωί τα παιδιά πηγαίνουν στο σχολείο. Σήμερα μαθαίνουν πώς μια μηχανή διαβάζει μια πρόταση.",
+    "Russian": "Утром дети идут в школу. Сегодня они узнают, как машина читает предложение.",
+    "Arabic": "في الصباح يذهب الأطفال إلى المدرسة. واليوم يتعلمون كيف تقرأ الآلة جملة.",
+    "Hebrew": "בבוקר הילדים הולכים לבית הספר. היום הם לומדים איך מכונה קוראת משפט.",
+    "Hindi": "सुबह बच्चे स्कूल जाते हैं। आज वे सीखते हैं कि एक मशीन वाक्य कैसे पढ़ती है।",
+    "Thai": "ตอนเช้าเด็ก ๆ ไปโรงเรียน วันนี้พวกเขาเรียนรู้ว่าเครื่องจักรอ่านประโยคอย่างไร",
+    "Chinese": "早上，孩子们去上学。今天他们学习机器怎样读一个句子。",
+    "Japanese": "朝、子どもたちは学校へ行きます。今日は、機械がどのように文を読むのかを学びます。",
+    "Korean": "아침에 아이들은 학교에 갑니다. 오늘은 기계가 문장을 어떻게 읽는지 배웁니다.",
+}
+REFERENCE = "English"
+YOURS = "yours"
+DRAWN = 60  # tokens of a sentence
+LONGEST = 1000  # characters of one's own translation
+
+
+class Costs(NamedTuple):
+    """Languages, vocabularies (options and names), and (languages, vocabularies) counts of tokens."""
+
+    texts: dict[str, str]
+    options: list[str]
+    names: list[str]
+    counts: list[list[int]]
+
+
+def draw() -> None:
+    """The whole view."""
+    costs = _costs(_texts())
+    language, column = _choose(costs)
+    row = list(costs.texts).index(language)
+    show(
+        language_map(list(costs.texts), costs.names, costs.counts, chosen=(row, column)),
+        key="tokens_languages",
+    )
+    _worked(costs, row, column)
+    st.text_area(
+        "The same in a language of yours",
+        key="tokens_translation",
+        max_chars=LONGEST,
+        placeholder=SENTENCES[REFERENCE],
+        persist_state="session",
+        help="Translate the two sentences; your language becomes the last row.",
+    )
+
+
+def _texts() -> dict[str, str]:
+    own = repair_text(str(st.session_state.get("tokens_translation") or ""))[0].strip()
+    return {**SENTENCES, **({YOURS: own} if own else {})}
+
+
+def _costs(texts: dict[str, str]) -> Costs:
+    """Count everything; a few milliseconds."""
+    ref = session.model()
+    options = [name for name in vocabularies.comparable(ref) if name not in ("stories-512", "stories-1024")]
+    everything = "".join(texts.values())
+    tokenizers = [vocabularies.find(name, ref, everything) for name in options]
+    kept = [i for i, tokenizer in enumerate(tokenizers) if _knows(tokenizer, everything)]
+    counts = count_tokens([tokenizers[i] for i in kept], list(texts.values())).tolist()
+    options = [options[i] for i in kept]
+    return Costs(texts, options, [vocabularies.label(name, ref) for name in options], counts)
+
+
+def _knows(tokenizer: "Tokenizer", text: str) -> bool:
+    try:
+        tokenizer.encode(text)
+    except ValueError:  # a model of characters
+        return False
+    return True
+
+
+def _choose(costs: Costs) -> tuple[str, int]:
+    """A language and the column of a vocabulary."""
+    for key, there, first in (
+        ("tokens_language", list(costs.texts), "Hindi"),
+        ("tokens_language_vocabulary", costs.options, "gpt2" if "gpt2" in costs.options else "model"),
+    ):
+        if st.session_state.get(key) not in there:
+            st.session_state[key] = first if first in there else there[0]
+    with st.container(horizontal=True):
+        language = st.selectbox("Language", list(costs.texts), key="tokens_language", persist_state="session")
+        option = st.selectbox(
+            "Vocabulary",
+            costs.options,
+            format_func=lambda name: costs.names[costs.options.index(name)],
+            key="tokens_language_vocabulary",
+            persist_state="session",
+        )
+    return str(language), costs.options.index(str(option))
+
+
+def _worked(costs: Costs, row: int, column: int) -> None:
+    """The chosen cell: both counts, their ratio, and the pieces of the sentence."""
+    language, texts = list(costs.texts)[row], list(costs.texts.values())
+    reference = list(costs.texts).index(REFERENCE)
+    n, n_reference = costs.counts[row][column], costs.counts[reference][column]
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.latex(worked_tokens.times(n, n_reference, language, REFERENCE), width="content")
+        st.markdown(
+            "Whoever pays by the token pays this many times as much, and fits that much less into a context.",
+            width=420,
+        )
+    tokenizer = vocabularies.find(costs.options[column], session.model(), "".join(texts))
+    for which in dict.fromkeys((reference, row)):
+        st.markdown(
+            f"**{list(costs.texts)[which]}** in {literal(costs.names[column])}: {len(texts[which])} "
+            f"characters, {len(texts[which].encode())} bytes, "
+            f"{format_count(costs.counts[which][column])} tokens"
+            + (f", the first {DRAWN} drawn" if costs.counts[which][column] > DRAWN else "")
+        )
+        segments = tokenizer.segments(texts[which], most=DRAWN)
+        token_strip(segments, key=f"tokens_sentence_{which == row}", label=list(costs.texts)[which])
