@@ -7,7 +7,6 @@ import argparse
 import os
 import platform
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +15,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: waiting thr
 import torch
 
 from engine import corpus, training
-from engine.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from engine.checkpoints import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.floor import validation_floor
 from engine.grammar import default_grammar
@@ -40,7 +39,7 @@ RECIPE = TrainConfig(
     learning_rate=1e-2,
     warmup_steps=100,
     schedule="linear",
-    eval_every=50,
+    eval_every=500,
     eval_rows=64,
     checkpoint_every=100_000,
     aligned_share=0.75,
@@ -63,7 +62,7 @@ def moments(steps: int) -> list[int]:
 
 
 def make(name: str, recipe: TrainConfig, folder: Path, device: str) -> None:
-    """Train one model; save it and its curve, and the moments of its history in a folder beside it."""
+    """Train one model and save it; the earlier moments of its training go into a folder beside it."""
     objective, tokenizer = MODELS[name], story_tokenizer()
     config = ModelConfig.from_json(
         {"vocab_size": tokenizer.model_vocab_size(objective), "objective": objective, **SHAPE}
@@ -78,45 +77,26 @@ def make(name: str, recipe: TrainConfig, folder: Path, device: str) -> None:
         save_checkpoint(where, saved, dtype=dtype)
 
     kept = set(moments(recipe.steps))
-    curve: list[dict[str, float | str]] = []
-    for step, record in learn(model, tokenizer, recipe):
-        if record is not None:
-            curve.append(record)
-        if step in kept:
-            kept.remove(step)
-            keep(step, folder / HISTORY / name / "checkpoints" / f"{step:07d}", "int8")
+    for event in lessons(model, tokenizer, recipe):
+        if isinstance(event, training.EvalEvent):
+            losses = f"train {event.train_loss:.4f}  held out {event.val_loss:.4f}"
+            print(f"step {event.step:5}  {losses}", flush=True)
+        if event.step in kept:
+            kept.remove(event.step)
+            keep(event.step, folder / HISTORY / name / "checkpoints" / f"{event.step:07d}", "int8")
     keep(recipe.steps, folder / name, "float16")
-    write_curve(folder / name, curve)
 
 
-def learn(
-    model: Transformer, tokenizer: Tokenizer, recipe: TrainConfig
-) -> Iterator[tuple[int, dict[str, float | str] | None]]:
-    """Train a model on the stories: after each step its number and perhaps a record of its curve."""
+def lessons(model: Transformer, tokenizer: Tokenizer, recipe: TrainConfig) -> training.Training:
+    """The training of a model on the stories, see `engine.training.train`."""
     texts = corpus.stories(N_STORIES, STORY_SEED)
     train_ids, val_ids = tokenizer.encode(texts.text), tokenizer.encode(texts.val_text or "")
-    events = training.train(
-        model, train_ids, val_ids, recipe, line_end_ids=tokenizer.line_end_ids, mask_id=tokenizer.mask_id
-    )
-    assert events.val_at is not None and events.val_batch is not None  # the stories have a validation text
-    floor = validation_floor(tokenizer, val_ids, events.val_at, events.val_batch, model.config.objective)
-    print(f"{model.n_parameters():,} parameters, {len(train_ids):,} tokens, floor {floor:.4f}", flush=True)
-    yield 0, {"kind": "floor", "step": 0, "value": floor or 0.0}
-    for event in events:
-        record: dict[str, float | str] | None = None
-        if isinstance(event, training.EvalEvent) and event.val_loss is not None:
-            losses = {"train_loss": event.train_loss, "val_loss": event.val_loss}
-            record = {"kind": "eval", "step": event.step, **losses}
-            if event.step % 500 == 0:
-                print(
-                    f"step {event.step:5}  " + "  ".join(f"{k} {v:.4f}" for k, v in losses.items()),
-                    flush=True,
-                )
-        yield event.step, record
+    ends, mask = tokenizer.line_end_ids, tokenizer.mask_id
+    return training.train(model, train_ids, val_ids, recipe, line_end_ids=ends, mask_id=mask)
 
 
 def measure(name: str, folder: Path) -> StoryReport:
-    """Measure a model as it lies in its folder against the true source, and write what came out."""
+    """Measure a model and its history, as they lie in their folders, and write what came out."""
     saved = load_checkpoint(folder / name)
     causal, recipe = MODELS[name] == "clm", saved.train_config
     assert recipe is not None  # `make` wrote it
@@ -124,23 +104,42 @@ def measure(name: str, folder: Path) -> StoryReport:
     info = {**saved.info, "report": report.to_json()}
     checkpoint = Checkpoint(saved.model, saved.tokenizer, step=saved.step, train_config=recipe, info=info)
     save_checkpoint(folder / name, checkpoint, dtype="float16")
+    write_curve(name, folder, recipe)
     (folder / name / "CARD.md").write_text(card(name, saved.model, recipe, report, info), encoding="utf-8")
     return report
+
+
+def write_curve(name: str, folder: Path, recipe: TrainConfig) -> None:
+    """Write metrics.jsonl, in the form of any run's: the floor, then every kept moment on the same rows.
+
+    The train loss is that of fixed rows of the training text.
+    """
+    metrics = Metrics(folder / name / "metrics.jsonl")
+    paths = [*(path for _, path in list_checkpoints(folder / HISTORY / name)), folder / name]
+    for path in paths:
+        checkpoint = load_checkpoint(path)
+        exam = lessons(checkpoint.model, checkpoint.tokenizer, recipe)
+        if path is paths[0]:
+            metrics.write("floor", 0, value=floor_of(exam, checkpoint.tokenizer, MODELS[name]))
+        first = next(exam)
+        assert isinstance(first, training.EvalEvent)  # no run begins with anything else
+        metrics.write("eval", checkpoint.step, train_loss=first.train_loss, val_loss=first.val_loss)
+    metrics.close()
+
+
+def floor_of(exam: training.Training, tokenizer: Tokenizer, objective: str) -> float | None:
+    """What the true source scores on the held-out rows of `lessons`, nats a token."""
+    assert exam.val_at is not None and exam.val_batch is not None  # the stories have a validation text
+    held_out = tokenizer.encode(corpus.stories(N_STORIES, STORY_SEED).val_text or "")
+    return validation_floor(tokenizer, held_out, exam.val_at, exam.val_batch, objective)
 
 
 def machine(device: str) -> str:
     """What trained it, for the card."""
     if device == "cuda":
         return torch.cuda.get_device_name()
-    return f"{torch.get_num_threads()} threads of a CPU ({platform.machine()})"
-
-
-def write_curve(folder: Path, curve: list[dict[str, float | str]]) -> None:
-    """Write metrics.jsonl, in the form of any run's."""
-    metrics = Metrics(folder / "metrics.jsonl")
-    for record in curve:
-        metrics.write(**record)  # type: ignore[arg-type]
-    metrics.close()
+    n = torch.get_num_threads()
+    return f"{n} thread{'s' * (n > 1)} of a busy CPU ({platform.machine()})"
 
 
 def card(
@@ -162,7 +161,8 @@ def card(
         f"{recipe.optimizer}, learning rate {recipe.learning_rate:g}, seed {recipe.seed}",
         "time": f"{max(1, round(info['seconds'] / 60))} minutes on {info['device']}",
         "weights": "float16 in the file, float32 in memory; the numbers below are of this file",
-        "history": f"{len(moments(recipe.steps))} earlier moments in `pretrained/history/`, each in 8 bits",
+        "history": f"{len(moments(recipe.steps))} earlier moments in `pretrained/history/`, each in 8 bits; "
+        "the curve in metrics.jsonl is theirs, measured again on the same held-out rows",
         "validation loss" if causal else "masked-token loss": f"{report.loss:.4f} nats a "
         f"{'token' if causal else 'hidden token'} {scored}",
         "floor": f"{report.floor:.4f} nats: what the true source scores on the same tokens",

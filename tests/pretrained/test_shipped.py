@@ -1,13 +1,20 @@
 """The shipped models against the source that they learned from."""
 
+import math
 import re
 
 import pytest
+import torch
 
-from engine.checkpoints import Checkpoint, load_checkpoint
+from engine.batches import clm_rows
+from engine.checkpoints import Checkpoint, list_checkpoints, load_checkpoint, model_tensors
+from engine.compact import pack, unpack
 from engine.grammar import default_grammar
-from engine.story_report import story_report
+from engine.metrics import cross_entropy
+from engine.records import read_records
+from engine.story_report import story_report, story_rows
 from pretrained.evaluate import FOLDER
+from pretrained.make import moments
 
 NAMES = ["stories-clm", "stories-mlm"]
 
@@ -58,3 +65,38 @@ def test_the_card_says_what_the_checkpoint_says(shipped: Checkpoint) -> None:
     for value in (report["loss"], report["floor"], report["kl"]):
         assert f"{value:.4f}" in card
     assert re.search(r"seed \d", card) and f"{shipped.model.n_parameters():,}" in card
+
+
+def test_the_history_has_24_moments_most_of_them_early_in_under_30_megabytes(shipped: Checkpoint) -> None:
+    name = shipped.info["name"]
+    kept = list_checkpoints(FOLDER / "history" / name)
+    steps = [step for step, _ in kept]
+    assert steps == moments(shipped.step) and len(steps) + 1 >= 24
+    assert steps[0] == 0 and sum(step < shipped.step / 4 for step in steps) > len(steps) / 2
+    files = [*(FOLDER / "history" / name).rglob("*"), *(FOLDER / name).rglob("*")]
+    assert sum(file.stat().st_size for file in files if file.is_file()) < 30_000_000
+    for step, path in kept:
+        moment = load_checkpoint(path)
+        assert moment.step == step and moment.tokenizer.hash == shipped.tokenizer.hash
+        assert moment.model.config == shipped.model.config
+
+
+def test_the_curve_is_that_of_the_kept_moments_from_ln_v_to_near_the_floor(shipped: Checkpoint) -> None:
+    records, _ = read_records(FOLDER / shipped.info["name"] / "metrics.jsonl")
+    floor, evals = records[0], records[1:]
+    assert floor["kind"] == "floor"
+    assert [record["step"] for record in evals] == [*moments(shipped.step), shipped.step]
+    assert evals[0]["val_loss"] == pytest.approx(math.log(shipped.model.config.vocab_size), abs=0.2)
+    assert floor["value"] < evals[-1]["val_loss"] < floor["value"] + 0.1
+    assert evals[-1]["val_loss"] == min(record["val_loss"] for record in evals)
+
+
+@torch.no_grad()
+def test_8_bits_cost_a_moment_next_to_nothing() -> None:
+    """The last model itself in 8 bits, on stories that it has not seen."""
+    checkpoint = load_checkpoint(FOLDER / "stories-clm")
+    batch = clm_rows(story_rows(checkpoint.tokenizer, 16, 193, seed=99))
+    losses = [float(cross_entropy(checkpoint.model(batch.inputs), batch.targets))]
+    checkpoint.model.load_state_dict(unpack(pack(model_tensors(checkpoint.model))), strict=False)
+    losses.append(float(cross_entropy(checkpoint.model(batch.inputs), batch.targets)))
+    assert losses[1] == pytest.approx(losses[0], abs=0.001)
