@@ -98,6 +98,16 @@ class Fit(NamedTuple):
         return self.n_bins - 1
 
 
+def p_value(chi_square: float, degrees: int) -> float:
+    """Probability that a chi-square variable with these degrees of freedom is at least so large.
+
+    >>> round(p_value(4.0, 1), 4)
+    0.0455
+    """
+    half = torch.tensor([degrees / 2, chi_square / 2], dtype=torch.float64)
+    return float(torch.special.gammaincc(half[0], half[1]))
+
+
 def fit(counts: NDArray, probs: NDArray) -> Fit:
     """Pearson's chi-square test of counts (V,) against probabilities (V,); rare tokens share one bin."""
     expected = probs * counts.sum()
@@ -108,8 +118,7 @@ def fit(counts: NDArray, probs: NDArray) -> Fit:
     chi_square = float(((seen - wanted) ** 2 / wanted).sum())
     if len(seen) < 2:
         return Fit(chi_square, len(seen), math.nan)
-    half = torch.tensor([(len(seen) - 1) / 2, chi_square / 2], dtype=torch.float64)
-    return Fit(chi_square, len(seen), float(torch.special.gammaincc(half[0], half[1])))
+    return Fit(chi_square, len(seen), p_value(chi_square, len(seen) - 1))
 
 
 def count_error(probs: NDArray, n: int) -> NDArray:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
+
+from engine.windows import context_sizes, cut, score_parts
 
 if TYPE_CHECKING:
     from engine.model import Transformer
@@ -233,7 +234,6 @@ class Scores:
         return float(0.0 - self.log_probs.mean())
 
 
-@torch.no_grad()
 def score(model: "Transformer", ids: Sequence[int] | Tensor, *, stride: int | None = None) -> Scores:
     """Score every token but the first by sliding the model's window over the text.
 
@@ -251,20 +251,6 @@ def score(model: "Transformer", ids: Sequence[int] | Tensor, *, stride: int | No
     if config.objective != "clm":
         raise ValueError("A masked model gives no probability to a whole text. Choose a causal model.")
     _need_two(len(ids))
-    if not 1 <= stride <= config.context_length:
-        raise ValueError(
-            f"stride must lie between 1 and context_length {config.context_length}, not {stride}."
-        )
-    row = torch.as_tensor(ids, device=model.device)
-    log_probs, contexts, scored, begin = [], [], 0, 0
-    while scored < len(row) - 1:
-        window = row[begin : begin + config.context_length]
-        targets = row[begin + 1 : begin + 1 + config.context_length]
-        rows = model(window[None])[0, : len(targets)].double().log_softmax(-1)
-        fresh = begin + len(targets) - scored  # targets that no earlier window scored
-        true = rows.gather(1, targets[:, None])[:, 0]
-        log_probs.append(true[len(targets) - fresh :].cpu().numpy())
-        contexts.append(np.arange(len(targets) - fresh + 1, len(targets) + 1))
-        scored += fresh
-        begin += stride
-    return Scores(np.concatenate(log_probs), np.arange(1, len(row)), np.concatenate(contexts))
+    windows = cut(len(ids), config.context_length, stride)
+    log_probs = np.concatenate(list(score_parts(model, ids, windows)))
+    return Scores(log_probs, np.arange(1, len(ids)), context_sizes(windows))

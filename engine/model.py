@@ -17,34 +17,51 @@ from engine.config import ModelConfig
 
 
 class Recorder:
-    """Collects what one forward pass computes; may silence heads on the way.
+    """Collects what one forward pass computes; may silence heads and halves of blocks on the way.
 
     Args:
-        ablate: (layer, head) pairs whose output is set to zero before it is added to the residual stream.
+        ablate: (layer, head) pairs whose term is left out of what attention adds to the residual stream.
+        ablate_parts: ("attention" | "mlp", layer) pairs: halves of blocks that add nothing, not even a bias.
+        keeps: whether to keep anything; False when only the logits are wanted.
 
     Attributes:
         kept: name -> one tensor per layer, in order. Names: "q", "k", "v", "weights", "heads" (B,H,T,D),
-            "attention_out", "mlp_out" (B,T,C), "residual" (B,T,C; L + 1 of them, the first is the embedding).
+            "attention_out", "mlp_out", "middle" (B,T,C; the stream between the halves of a block),
+            "residual" (B,T,C; L + 1 of them, the first is the embedding).
     """
 
-    def __init__(self, ablate: Iterable[tuple[int, int]] = ()) -> None:
+    def __init__(
+        self,
+        ablate: Iterable[tuple[int, int]] = (),
+        ablate_parts: Iterable[tuple[str, int]] = (),
+        *,
+        keeps: bool = True,
+    ) -> None:
         self.kept: defaultdict[str, list[Tensor]] = defaultdict(list)
-        self._silenced: defaultdict[int, list[int]] = defaultdict(list)
+        self._keeps = keeps
+        self._heads: defaultdict[int, list[int]] = defaultdict(list)
+        self._parts = frozenset(ablate_parts)
         for layer, head in ablate:
-            self._silenced[layer].append(head)
+            self._heads[layer].append(head)
 
     def keep(self, **tensors: Tensor) -> None:
         """Note one layer's tensors under their names."""
-        for name, tensor in tensors.items():
-            self.kept[name].append(tensor.detach())
+        if self._keeps:
+            for name, tensor in tensors.items():
+                self.kept[name].append(tensor.detach())
 
-    def silence(self, layer: int, heads: Tensor) -> Tensor:
-        """Zero the chosen heads of (B,H,T,D); a copy, so that nobody else's numbers change."""
-        if layer not in self._silenced:
+    def silence_heads(self, layer: int, heads: Tensor) -> Tensor:
+        """(B,H,T,D) with zeros in the chosen heads; all of them where the whole half is silenced."""
+        if ("attention", layer) in self._parts:
+            return torch.zeros_like(heads)
+        if layer not in self._heads:
             return heads
-        heads = heads.clone()
-        heads[:, self._silenced[layer]] = 0
-        return heads
+        chosen = torch.tensor(self._heads[layer], device=heads.device)
+        return heads.index_fill(1, chosen, 0)  # a new tensor: what others hold stays as it was
+
+    def silence_part(self, part: str, layer: int, out: Tensor) -> Tensor:
+        """(B,T,C) as it is, or zeros where this half of the block is silenced."""
+        return torch.zeros_like(out) if (part, layer) in self._parts else out
 
 
 class KVCache:
@@ -183,7 +200,7 @@ class Attention(nn.Module):
         visible = torch.ones(T, S, dtype=torch.bool, device=q.device).tril(S - T) if causal else None
         heads, weights = attend(q, k, v, visible)
         if recorder is not None:
-            heads = recorder.silence(layer, heads)
+            heads = recorder.silence_heads(layer, heads)
             recorder.keep(q=q, k=k, v=v, weights=weights, heads=heads)
         return heads
 
@@ -231,13 +248,17 @@ class Block(nn.Module):
         """The residual stream (B,T,C) after this block."""
         pre, p = self.config.norm_place == "pre", self.config.dropout
         attention_out = self.attention(self.attention_norm(x) if pre else x, layer, turns, cache, recorder)
+        if recorder is not None:
+            attention_out = recorder.silence_part("attention", layer, attention_out)
         x = x + dropped(attention_out, p, dropout)
-        x = x if pre else self.attention_norm(x)
-        mlp_out = self.mlp(self.mlp_norm(x) if pre else x)
-        x = x + dropped(mlp_out, p, dropout)
+        middle = x if pre else self.attention_norm(x)
+        mlp_out = self.mlp(self.mlp_norm(middle) if pre else middle)
+        if recorder is not None:
+            mlp_out = recorder.silence_part("mlp", layer, mlp_out)
+        x = middle + dropped(mlp_out, p, dropout)
         x = x if pre else self.mlp_norm(x)
         if recorder is not None:
-            recorder.keep(attention_out=attention_out, mlp_out=mlp_out, residual=x)
+            recorder.keep(attention_out=attention_out, middle=middle, mlp_out=mlp_out, residual=x)
         return x
 
 
@@ -320,7 +341,7 @@ class Transformer(nn.Module):
         return x
 
     def read_out(self, x: Tensor) -> Tensor:
-        """Residual stream (…,C) -> logits (…,V)."""
+        """Residual stream (…,C) -> logits (…,V), by the final norm, if there is one, and the head."""
         return self.head(x if self.final_norm is None else self.final_norm(x))
 
     def forward(

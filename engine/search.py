@@ -59,6 +59,13 @@ class Node:
         """This node and all below it, each before its children."""
         return [self, *(node for child in self.children for node in child.walk())]
 
+    def find(self, path: Sequence[int]) -> "Node | None":
+        """The node below this one that a path of ids leads to; None if the tree does not hold it."""
+        node: Node | None = self
+        for token in path:
+            node = next((child for child in node.children if child.id == token), None) if node else None
+        return node
+
 
 @torch.no_grad()
 def next_log_probs(model: Transformer, rows: Sequence[Sequence[int]]) -> NDArray:
@@ -82,6 +89,7 @@ def look_ahead(
     breadth: int,
     depth: int,
     stop_ids: Collection[int] = (),
+    grown: Collection[tuple[int, ...]] = (),
 ) -> Node:
     """The `breadth` likeliest tokens after the prompt, after each of them again as many, `depth` times.
 
@@ -91,13 +99,15 @@ def look_ahead(
         breadth: children of a node.
         depth: levels below the root.
         stop_ids: nothing grows below these.
+        grown: paths of nodes at the tree's edge that get children too; a path may lead through another one's
+            children, and one that leads nowhere is left out.
 
     Raises:
         ValueError: if the tree would have more than `MOST_NODES` nodes, with the way out.
     """
     if breadth < 1 or depth < 1:
         raise ValueError(f"A tree needs a breadth and a depth of at least 1, not {breadth} and {depth}.")
-    n_nodes = sum(breadth**level for level in range(1, depth + 1))
+    n_nodes = sum(breadth**level for level in range(1, depth + 1)) + breadth * len(grown)
     if n_nodes > MOST_NODES:
         raise ValueError(
             f"A tree of breadth {breadth} and depth {depth} has {n_nodes:,} nodes; at most {MOST_NODES} are "
@@ -106,16 +116,27 @@ def look_ahead(
     root = Node(-1, (), 1.0, 0.0)
     level = [root]
     for _ in range(depth):
-        level = [node for node in level if node.id not in stop_ids]
-        if not level:
-            break
-        rows = next_log_probs(model, [[*ids, *node.path] for node in level])
-        for node, log_probs in zip(level, rows, strict=True):
-            for token in np.argsort(-log_probs, kind="stable")[:breadth].tolist():
-                own = float(log_probs[token])
-                node.children.append(Node(token, (*node.path, token), math.exp(own), node.log_prob + own))
-        level = [child for node in level for child in node.children]
+        level = _grow(model, ids, level, breadth, stop_ids)
+    for path in sorted(grown, key=len):
+        node = root.find(path)
+        if node is not None and not node.children:
+            _grow(model, ids, [node], breadth, stop_ids)
     return root
+
+
+def _grow(
+    model: Transformer, ids: Sequence[int], level: list[Node], breadth: int, stop_ids: Collection[int]
+) -> list[Node]:
+    """Give nodes of one depth their children, and give back the children of all."""
+    level = [node for node in level if node.id not in stop_ids]
+    if not level:
+        return []
+    rows = next_log_probs(model, [[*ids, *node.path] for node in level])
+    for node, log_probs in zip(level, rows, strict=True):
+        for token in np.argsort(-log_probs, kind="stable")[:breadth].tolist():
+            own = float(log_probs[token])
+            node.children.append(Node(token, (*node.path, token), math.exp(own), node.log_prob + own))
+    return [child for node in level for child in node.children]
 
 
 def beam_search(

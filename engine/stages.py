@@ -51,7 +51,7 @@ class Stage:
         return float(np.delete(self.probs, list(ids)).sum())
 
 
-def _as_scores(logits: ArrayLike | torch.Tensor) -> NDArray:
+def as_scores(logits: ArrayLike | torch.Tensor) -> NDArray:
     """Logits as float64 (V,), refused if no distribution can come of them."""
     z = (
         logits.detach().double().cpu().numpy()
@@ -141,7 +141,7 @@ def sampling_stages(
         ValueError: for settings out of range, or logits that are not finite.
     """
     check_sampling(temperature, top_k, top_p, min_p, repetition_penalty)
-    z = _as_scores(logits)
+    z = as_scores(logits)
     stages = [Stage("softmax", softmax(z), 0.0)]
     if repetition_penalty > 1:
         z = penalised(z, previous, repetition_penalty)
@@ -217,7 +217,7 @@ def worked_out(
 
     The logits of the result are those after the penalty.
     """
-    z = penalised(_as_scores(logits), previous, repetition_penalty)
+    z = penalised(as_scores(logits), previous, repetition_penalty)
     at = [stage.name for stage in stages].index("temperature")
     if temperature == 0:
         weight, total = float(stages[at].probs[token_id]), 1.0

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from engine.metrics import softmax
+from engine.config import ModelConfig
+from engine.metrics import IGNORED, softmax
 from engine.model import Recorder, Transformer
 from engine.tokenizers import Token, Tokenizer
 
@@ -24,6 +25,7 @@ class Trace:
         q, k, v: (L,H,T,D) as the attention used them (turned, if positions are rotary).
         heads: (L,H,T,D) weights × values, before the output matrix.
         residual: (L+1,T,C) the stream after the embedding and after each block.
+        middle: (L,T,C) the stream between the halves of each block: what its MLP's output is added to.
         attention_out, mlp_out: (L,T,C) what each half of a block computed.
         objective: "clm" or "mlm".
         hidden: positions that were replaced by the mask.
@@ -39,6 +41,7 @@ class Trace:
     v: NDArray
     heads: NDArray
     residual: NDArray
+    middle: NDArray
     attention_out: NDArray
     mlp_out: NDArray
     objective: str
@@ -50,9 +53,46 @@ class Trace:
         return softmax(self.logits)
 
     @property
+    def targets(self) -> NDArray:
+        """(T,) the id that each position has to predict: -100 where there is none.
+
+        Of a causal model the next token, so the last position has none; of a masked one the token itself.
+        """
+        ids = np.array([token.id for token in self.tokens])
+        return ids if self.objective == "mlm" else np.append(ids[1:], IGNORED)
+
+    @property
+    def scored(self) -> NDArray:
+        """(T,) the targets that a loss counts: of a masked model only those of hidden tokens."""
+        counted = np.isin(np.arange(len(self.tokens)), self.hidden) | (self.objective == "clm")
+        return np.where(counted, self.targets, IGNORED)
+
+    @property
     def scored_bytes(self) -> int:
         """Bytes of all tokens but the first, which nothing predicts."""
         return self.tokens[-1].byte_end - self.tokens[0].byte_end
+
+
+PARTS = ("attention", "mlp")  # the halves of a block
+
+
+def check_ablation(
+    config: ModelConfig, ablate: Iterable[tuple[int, int]], ablate_parts: Iterable[tuple[str, int]]
+) -> None:
+    """Refuse heads, halves and layers that the model does not have.
+
+    Raises:
+        ValueError: for the first of them.
+    """
+    counts = f"the model has {config.n_layer} layers of {config.n_head} heads, both counted from 0."
+    for layer, head in ablate:
+        if not (0 <= layer < config.n_layer and 0 <= head < config.n_head):
+            raise ValueError(f"There is no head {head} in layer {layer}: {counts}")
+    for part, layer in ablate_parts:
+        if part not in PARTS:
+            raise ValueError(f"A block has the parts {' and '.join(PARTS)}, not {part!r}.")
+        if not 0 <= layer < config.n_layer:
+            raise ValueError(f"There is no layer {layer}: {counts}")
 
 
 def trace(
@@ -61,6 +101,7 @@ def trace(
     text: str,
     *,
     ablate: Iterable[tuple[int, int]] = (),
+    ablate_parts: Iterable[tuple[str, int]] = (),
     hidden: Sequence[int] = (),
 ) -> Trace:
     """Run a text through a model and keep everything.
@@ -70,24 +111,21 @@ def trace(
         tokenizer: the one that it was trained with.
         text: if it has more tokens than the context, the last `context_length` are read and `Trace.unused`
             says how many were not.
-        ablate: (layer, head) pairs to silence, both counted from 0.
+        ablate: (layer, head) pairs to silence, both counted from 0: their terms are missing in what attention
+            adds to the stream; the other heads, the bias and everything later are computed as ever.
+        ablate_parts: ("attention", layer) and ("mlp", layer) pairs: halves of blocks that add nothing at all.
         hidden: positions (counted in the tokens that are read) that a masked model must not see.
 
     Raises:
-        ValueError: for an empty text, a head or position that does not exist, or hiding from a causal model.
+        ValueError: for an empty text, a head, part or position that does not exist, or hiding from a causal
+            model.
     """
     config = model.config
-    tokens = tokenizer.tokens(text)
+    tokens, unused = tokenizer.ending(text, config.context_length)
     if not tokens:
         raise ValueError("There is nothing to look at yet. Type at least one character.")
-    unused = max(0, len(tokens) - config.context_length)
-    tokens, ablate = tokens[unused:], list(ablate)
-    for layer, head in ablate:
-        if not (0 <= layer < config.n_layer and 0 <= head < config.n_head):
-            raise ValueError(
-                f"There is no head {head} in layer {layer}: the model has {config.n_layer} layers of "
-                f"{config.n_head} heads, both counted from 0."
-            )
+    ablate, ablate_parts = list(ablate), list(ablate_parts)
+    check_ablation(config, ablate, ablate_parts)
     ids = np.array([t.id for t in tokens])
     if hidden:
         if config.objective != "mlm":
@@ -97,7 +135,7 @@ def trace(
                 f"Positions to hide must lie between 0 and {len(ids) - 1}, not {sorted(hidden)}."
             )
         ids[list(hidden)] = tokenizer.mask_id
-    recorder = Recorder(ablate)
+    recorder = Recorder(ablate, ablate_parts)
     with torch.no_grad():
         logits = model(torch.from_numpy(ids)[None].to(model.device), recorder=recorder)[0]
 
@@ -114,79 +152,10 @@ def trace(
         v=stacked("v"),
         heads=stacked("heads"),
         residual=stacked("residual"),
+        middle=stacked("middle"),
         attention_out=stacked("attention_out"),
         mlp_out=stacked("mlp_out"),
         objective=config.objective,
         hidden=tuple(sorted(hidden)),
         unused=unused,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """The arithmetic of one attention weight: products of q and k, their sum, scaled, and the row's softmax.
-
-    Attributes:
-        products: (D,) q_i · k_i, number by number.
-        score: their sum divided by √D.
-        row_scores: (T,) scores of the whole row; -inf where the query may not look.
-        weight: exp(score) / Σ exp(row_scores).
-    """
-
-    products: NDArray
-    score: float
-    row_scores: NDArray
-    weight: float
-
-    @property
-    def dot(self) -> float:
-        """The dot product of query and key: the sum of the products."""
-        return float(self.products.sum())
-
-    @property
-    def row_total(self) -> float:
-        """Σ exp(score) over the keys that the query may look at."""
-        return float(np.exp(self.row_scores).sum())
-
-
-def attention_cell(traced: Trace, layer: int, head: int, query: int, key: int) -> Cell:
-    """Work out one cell of `Trace.attentions` again from q and k, in float64."""
-    q = traced.q[layer, head, query].astype(np.float64)
-    k = traced.k[layer, head].astype(np.float64)
-    row = k @ q / np.sqrt(len(q))
-    if traced.objective == "clm":
-        row[query + 1 :] = -np.inf
-    return Cell(q * k[key], float(row[key]), row, float(softmax(row)[key]))
-
-
-RULES = ("previous", "first", "same")
-
-
-def head_patterns(traced: Trace) -> dict[str, NDArray]:
-    """How far each head follows a simple rule: the weight it puts there, mean over the queries with a choice.
-
-    Returns:
-        For each of RULES an (L,H) array between 0 and 1; NaN if no query of the text can follow it.
-        "previous": the token just before. "first": the first token. "same": earlier tokens that are equal to
-        the query (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits").
-    """
-    weights, ids = traced.attentions, traced.ids  # (L,H,T,T)
-    n = len(ids)
-    previous, first = np.eye(n, k=-1, dtype=bool), np.eye(1, n, dtype=bool).repeat(n, axis=0)
-    rules = (previous, first, np.tril(ids[:, None] == ids, k=-1))
-    found = {}
-    for name, where in zip(RULES, rules, strict=True):
-        queries = where.any(axis=1)
-        queries[0] = False  # the first token of a causal model has no choice
-        share = np.where(where, weights, 0.0).sum(axis=-1)[..., queries]  # (L,H,queries)
-        found[name] = share.mean(axis=-1) if queries.any() else np.full(weights.shape[:2], np.nan)
-    return found
-
-
-def best_head(traced: Trace, rule: str) -> tuple[int, int] | None:
-    """The (layer, head) that follows one of RULES most, counted from 0; None if no query of the text can."""
-    share = head_patterns(traced)[rule]
-    if np.isnan(share).any():
-        return None
-    layer, head = np.unravel_index(int(share.argmax()), share.shape)
-    return int(layer), int(head)

@@ -5,11 +5,13 @@ import math
 import streamlit as st
 
 from engine import metrics
-from ui import choice, lesson, nav, resources, session, worked
-from ui.components import show, token_strip
+from ui import choice, lesson, nav, resources, session, worked_text
+from ui.components import token_strip
+from ui.next_long import any_length
+from ui.next_position import Position, bar_controls
 from ui.possible import possible_story
 from ui.scored import Scored
-from viz import NEUTRAL, distribution_bars, format_count, surprisal_color, visible
+from viz import NEUTRAL, format_count, surprisal_color, visible
 
 nav.require_app()
 
@@ -19,53 +21,54 @@ RECALL = (
     "Once upon a time, there was a fox called Lily. She lived beside a river and loved music. "
     "One day, when the trees looked like sheep, Lily"
 )
+SCROLLS = 60  # tokens
+VIEWS = ("One position", "Best guesses", "Surprise", "Chain rule", "Any length")
 
 st.title("Next token")
 st.write("See what the model expects after each token, and how surprised it is by the one that came.")
 
 ref, text = session.require_model("clm"), session.text()
-trace = lesson.look(ref, text)
-lesson.space_hint(text)
-truth, strip = lesson.truth_of(ref, text), lesson.strip_of(ref, text)
-tokenizer, ids = resources.tokenizer(ref), trace.ids.tolist()
-last, vocab_size = len(ids) - 1, trace.logits.shape[1]
-scores = metrics.next_token_scores(trace.logits, ids) if last else None
 
 
 def name_of(token_id: int) -> str:
     """How a token of the vocabulary is written."""
-    return visible(tokenizer.token_bytes(int(token_id)))
+    return visible(resources.tokenizer(ref).token_bytes(int(token_id)))
 
 
-def controls() -> tuple[int, str]:
-    """How many bars, and the unit of surprise."""
+def controls() -> tuple[str, str]:
+    """The view and the unit of surprise."""
+    if "look" not in st.query_params:  # a link has said it
+        st.session_state.setdefault("look", VIEWS[0])
     with st.container(horizontal=True):
-        k = st.segmented_control(
-            "Number of bars", [5, 8, 12, 20], default=8, required=True, format_func="{} bars".format,
-            key="next_token_k", persist_state="session", label_visibility="collapsed",
+        view = st.segmented_control(
+            "Show", VIEWS, required=True, key="look", wrap=True, bind="query-params",
+            label_visibility="collapsed",
         )  # fmt: skip
         unit = st.segmented_control(
             "Unit of surprise", ["nats", "bits"], default="nats", required=True, key="next_token_unit",
             persist_state="session", label_visibility="collapsed",
         )  # fmt: skip
-    return int(k), str(unit)
+    return str(view), str(unit)
 
 
-def choose(unit: str) -> int:
+def choose(view: str, unit: str) -> int:
     """The text, each token with its surprise; gives the position of the chosen one."""
     surprise = metrics.surprisal(scores.log_probs, unit).tolist() if scores else []
     most = float(metrics.surprisal(-math.log(vocab_size), unit))
+    strip = lesson.strip_of(ref, text)
     blank, end = strip.n_greyed + 1, strip.n_greyed + last  # nothing predicts the first token that is read
     choice.begin("next_token_strip", end, about=(ref, text), names=("pos",), first=-strip.n_greyed)
-    index = token_strip(
-        strip.segments,
-        key="next_token_strip",
-        selected=end,
-        values=[""] * strip.n_greyed + ["given"] + [lesson.brief(x) for x in surprise],
-        colors=[NEUTRAL] * blank + [surprisal_color(x, most) for x in surprise],
-        greyed=range(strip.n_greyed),
-        label="The text, each token with its surprise",
-    )
+    long = view != VIEWS[0] and last > SCROLLS  # the picture of the whole text stays in sight
+    with st.container(height=210 if long else "content", border=long):
+        index = token_strip(
+            strip.segments,
+            key="next_token_strip",
+            selected=end,
+            values=[""] * strip.n_greyed + ["given"] + [lesson.brief(x) for x in surprise],
+            colors=[NEUTRAL] * blank + [surprisal_color(x, most) for x in surprise],
+            greyed=range(strip.n_greyed),
+            label="The text, each token with its surprise",
+        )
     position = max((end if index is None else index) - strip.n_greyed, 0)
     choice.share({"pos": position})
     st.caption(
@@ -75,73 +78,61 @@ def choose(unit: str) -> int:
     return position
 
 
-def bars(position: int, k: int) -> None:
-    """The distribution after the chosen token, beside the true one."""
-    probs, came = metrics.softmax(trace.logits[position]), ids[position + 1] if position < last else None
-    true = truth.after(position) if truth else None
-    top = metrics.most_likely(probs, k, also=came)
-    shown = top.ids.tolist()
-    fig = distribution_bars(
-        [name_of(i) for i in shown],
-        top.probs,
-        tail=top.tail,
-        n_tail=top.n_tail,
-        true_index=None if came is None else shown.index(came),
-        true_note="" if came is None else f"came, rank {metrics.rank(probs, came)}",
-        second=None if true is None else true[shown],
-        second_tail=None if true is None else metrics.tail_of(true, shown),
-    )
-    show(fig, key="next_token_bars")
+def one_position(position: int, unit: str) -> None:
+    """The bars after the chosen token, and one of them worked out."""
+    here = Position(trace, truth, position)
+    left, right = st.columns([3, 2], gap="small")
+    with left:
+        st.subheader(
+            f"After token {position}, “{lesson.literal(visible(trace.tokens[position].data))}”, comes …"
+        )
+        k, quantity = bar_controls()
+        here.bars(name_of, k, quantity, unit, key="next_token_bars")
+    with right:
+        here.details(name_of, quantity, unit)
+    possible_story(ref, text)
 
 
-def details(position: int, unit: str) -> None:
-    """One probability worked out, and how far the whole distribution is from the true one."""
-    probs, came = metrics.softmax(trace.logits[position]), position < last
-    target = ids[position + 1] if came else int(metrics.most_likely(probs, 1).ids[0])
-    st.markdown("**The probability of what came**" if came else "**The highest probability**")
-    st.code(name_of(target), language=None, wrap_lines=True)
-    z, log_total, _ = metrics.softmax_parts(trace.logits[position], target)
-    st.latex(worked.softmax(z, log_total, vocab_size, unit=unit))
-    st.caption(f"z is the model’s score for this token; the sum runs over all {format_count(vocab_size)}.")
-    true = truth.after(position) if truth else None
-    if true is not None:
-        st.latex(worked.divergence(float(metrics.kl_divergence(true, probs)), unit))
-        st.caption("How far the model is from the true distribution p*, over all tokens; 0 would be perfect.")
-
-
-def whole_text(scored: Scored, unit: str) -> None:
-    """Every token at once, and their probabilities as one number."""
-    view = st.segmented_control(
-        "Show", ["Table", "Surprise", "Best guesses"], default="Table", required=True, key="next_token_view",
-        persist_state="session", label_visibility="collapsed",
-    )  # fmt: skip
-    if view == "Table":
-        scored.table(unit, key="next_token_table")
-    elif view == "Surprise":
-        scored.surprise(unit, key="next_token_surprise")
-    else:
+def whole_text(scored: Scored, view: str, position: int, unit: str) -> None:
+    """Every token at once."""
+    if view == VIEWS[1]:
         scored.guesses(name_of, key="next_token_guesses")
-    left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
-    left.latex(worked.perplexity(scored.scores.total, last, trace.scored_bytes))
-    right.caption("P is the product of all probabilities: its logarithm is a sum. The first token is given.")
+    elif view == VIEWS[2]:
+        scored.surprise(unit, key="next_token_surprise")
+        scored.divergence(unit, position, key="next_token_kl")
+        scored.table(unit, key="next_token_table")
+    else:
+        scored.chain(key="next_token_chain")
+        left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
+        left.latex(worked_text.chain(scored.scores.total, last, trace.scored_bytes))
+        right.caption(
+            "P is the product of all probabilities in the table; its logarithm is a sum. The first token is "
+            "given, so P is the probability of all others after it. Loss and perplexity average over them."
+        )
 
 
-n_bars, measure = controls()
-chosen = choose(measure)
-left, right = st.columns([4, 3], gap="medium")
-with left:
-    st.subheader(f"After token {chosen}, “{lesson.literal(visible(trace.tokens[chosen].data))}”, comes …")
-    bars(chosen, n_bars)
-with right:
-    details(chosen, measure)
-st.subheader("The whole text")
-possible_story(ref, text)
-if scores:
-    whole_text(Scored(trace, scores, truth), measure)
-else:
-    st.info("Surprise and perplexity need at least 2 tokens: the first is given, and nothing predicts it.")
+chosen_view, measure = controls()
+body = st.container()
 lesson.try_this(
     lesson.Step("What can a story be about? Compare both bars.", "Begin one", session.set_text, (OPENING,)),
     lesson.Step("Say something that no story says.", "Surprise the model", session.set_text, (STRANGE,)),
     lesson.Step("Names come back: is the model surprised?", "Tell of Lily", session.set_text, (RECALL,)),
 )
+with body:
+    if chosen_view == VIEWS[4]:
+        any_length(ref, text, measure)
+        st.stop()
+    trace = lesson.look(ref, text)
+    lesson.space_hint(text)
+    truth, ids = lesson.truth_of(ref, text), trace.ids.tolist()
+    last, vocab_size = len(ids) - 1, trace.logits.shape[1]
+    scores = metrics.next_token_scores(trace.logits, ids) if last else None
+    chosen = choose(chosen_view, measure)
+    if scores is None:
+        st.info(
+            "Surprise and perplexity need at least 2 tokens: the first is given, and nothing predicts it."
+        )
+    if chosen_view == VIEWS[0]:
+        one_position(chosen, measure)
+    elif scores:
+        whole_text(Scored(trace, scores, truth), chosen_view, chosen, measure)

@@ -18,7 +18,7 @@ FLOORS = (
     "config tokenizers vocabularies windows ranks download token_costs "
     "metrics compact rules rule_effects lattice reading folders records processes",
     "dice stages corpus merges own_vocabularies grammar automaton legality batches model optimizers",
-    "embeddings trace heads inside ablation sampling search strategies training checkpoints baselines hub oracle gaps floor plan samples story_report",
+    "compare embeddings trace heads inside ablation sampling waterfall search strategies training checkpoints baselines hub oracle gaps floor plan samples story_report",
     "runs worker",
 )
 FORBIDDEN = {

@@ -1,7 +1,5 @@
 """What every lesson does in the same way: read the text, explain what stops it, offer something to try."""
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -121,9 +119,10 @@ def strip_of(
 
     unused = resources.traced(ref, text).unused
     n_greyed = 0 if begin else min(unused, most_greyed)
-    last = None if end is None else unused + end
-    tokens = resources.tokenizer(ref).tokens(text)[unused + begin - n_greyed : last]
-    return Strip(whole_graphemes(tokens, text), n_greyed)
+    tokens, before = resources.tokenizer(ref).ending(text, ref.context_length + most_greyed)
+    first = unused - before  # where the trace begins in them
+    last = None if end is None else first + end
+    return Strip(whole_graphemes(tokens[first + begin - n_greyed : last], text), n_greyed)
 
 
 def space_hint(text: str) -> None:
@@ -133,17 +132,6 @@ def space_hint(text: str) -> None:
             "The text ends in a space. Most vocabularies put a space in front of the next word, so a model "
             "has rarely read a lone one at the end, and guesses worse after it."
         )
-
-
-def table_csv(names: Sequence[str], values: NDArray[np.floating[Any]]) -> str:
-    """A square table (T,T) as CSV: rows are queries, columns keys; positions make equal tokens different."""
-    heads = [f"{i} {name}" for i, name in enumerate(names)]
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(["query \\ key", *heads])
-    for head, row in zip(heads, values, strict=True):
-        writer.writerow([head, *(f"{value:.9g}" for value in row)])
-    return out.getvalue()
 
 
 @st.cache_resource(max_entries=16, show_spinner="Asking the story grammar …")
@@ -160,10 +148,15 @@ def truth_of(ref: ModelRef, text: str) -> Truth | None:
     return Truth(rows, int(np.isfinite(rows[:, 0]).sum()))
 
 
-def try_this(*steps: Step) -> None:
-    """The end of every page: two or three things to do, each a button that does it."""
+def try_this(*steps: Step, key: str = "try") -> None:
+    """The end of every page: two or three things to do, each a button that does it.
+
+    Args:
+        steps: the things to do.
+        key: first part of the buttons' keys; a page with several views gives each its own.
+    """
     st.subheader("Try this")
     for i, (column, step) in enumerate(zip(st.columns(len(steps)), steps, strict=True)):
         with column.container(border=True, height="stretch"):
             st.write(step.text)
-            st.button(step.label, key=f"try_{i}", on_click=step.action, args=step.args)
+            st.button(step.label, key=f"{key}_{i}", on_click=step.action, args=step.args)

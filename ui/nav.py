@@ -24,10 +24,13 @@ class PageInfo(NamedTuple):
 PAGES = (
     PageInfo("home", "Home", "🏠", "What this is, and one sentence on its way through a model."),
     PageInfo("tokens", "Tokens", "🧩", "How a text becomes numbers, and how different vocabularies cut it."),
+    PageInfo("embeddings", "Embeddings", "🧭", "How ids become vectors, and which tokens are alike."),
     PageInfo(
         "next_token", "Next token", "🎯", "What the model expects at every position, and how surprised it is."
     ),
     PageInfo("attention", "Attention", "👀", "Which earlier tokens each head looks at."),
+    PageInfo("inside", "Inside", "🔬", "What each layer would say, what each part adds, what if it were off."),
+    PageInfo("compare", "Compare", "⚖️", "Two models on one text: where each is the more surprised."),
     PageInfo("training", "Training", "📈", "Train your own model and watch it learn."),
     PageInfo("masking", "Masking", "🎭", "Guessing hidden words, against guessing the next one."),
     PageInfo("generation", "Generation", "💬", "Let the model write, and see every draw."),

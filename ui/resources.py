@@ -236,25 +236,32 @@ class Window:
 @st.cache_resource(max_entries=32, show_spinner=False)
 def window(ref: ModelRef, text: str) -> Window:
     """Cut a text into the tokens that the model reads; needs neither weights nor torch."""
-    segments = tokenizer(ref).segments(text)
-    n_tokens = sum(len(segment) for segment in segments)
-    unused = max(0, n_tokens - ref.context_length)
-    kept, at = [], 0
-    for segment in segments:
-        kept.append(segment[max(0, unused - at) :])
-        at += len(segment)
-    return Window([segment for segment in kept if segment], n_tokens, unused)
+    from engine.tokenizers import whole_graphemes
+
+    tokens, unused = tokenizer(ref).ending(text, ref.context_length)
+    return Window(whole_graphemes(tokens, text), unused + len(tokens), unused)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def traced(
-    ref: ModelRef, text: str, ablate: tuple[tuple[int, int], ...] = (), hidden: tuple[int, ...] = ()
+    ref: ModelRef,
+    text: str,
+    ablate: tuple[tuple[int, int], ...] = (),
+    hidden: tuple[int, ...] = (),
+    ablate_parts: tuple[tuple[str, int], ...] = (),
 ) -> "Trace":
     """Everything that one pass over a text computes, see `engine.trace`. Its arrays can't be changed."""
     from engine.trace import trace
 
     checkpoint = load(ref)
-    result = trace(checkpoint.model, checkpoint.tokenizer, text, ablate=ablate, hidden=hidden)
+    result = trace(
+        checkpoint.model,
+        checkpoint.tokenizer,
+        text,
+        ablate=ablate,
+        ablate_parts=ablate_parts,
+        hidden=hidden,
+    )
     for field in fields(result):
         value = getattr(result, field.name)
         if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""A whole text and how well each of its tokens was predicted: as a table, along the text, as best guesses."""
+"""A whole text and how well each of its tokens was predicted: guesses, surprise, the chain rule."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,12 @@ import streamlit as st
 from numpy.typing import NDArray
 
 import viz
-from engine.metrics import NextTokenScores, most_likely, surprisal
+from engine.metrics import NextTokenScores, kl_divergence, most_likely, surprisal
 from engine.trace import Trace
+from ui import worked_text
 from ui.components import show
 from ui.lesson import Truth
+from viz.along import kl_bars
 
 GUESSES = 6  # ranks of the best guesses
 
@@ -30,6 +32,50 @@ class Scored:
         """(T,) visible token texts."""
         return [viz.visible(token.data) for token in self.trace.tokens]
 
+    def divergences(self, unit: str) -> NDArray[np.float64]:
+        """(T,) KL from the true distribution to the model's after each token; NaN where nothing is true."""
+        found = np.full(len(self.trace.ids), np.nan)
+        n = self.truth.n_told if self.truth else 0
+        if self.truth and n:
+            found[:n] = kl_divergence(self.truth.probs[:n], self.trace.probs()[:n])
+        return -surprisal(found, unit)  # nats to the unit
+
+    def guesses(self, name_of: Callable[[int], str], *, key: str) -> None:
+        """Draw the best guesses after every token."""
+        tops = [most_likely(row, GUESSES) for row in self.trace.probs()]
+        labels = [[name_of(int(i)) for i in top.ids] for top in tops]
+        ranks: Sequence[int | None] = [*self.scores.ranks.tolist(), None]
+        fig = viz.position_heatmap(self.names, labels, [top.probs for top in tops], true_rank=ranks)
+        with st.container(height=520):
+            show(fig, key=key)
+        hits = int((self.scores.ranks <= GUESSES).sum())
+        st.caption(
+            f"Each row: the {GUESSES} best guesses after one token, the likeliest first. A framed one "
+            f"came next: {hits} of {len(self.scores.ranks)} times it is among them."
+        )
+
+    def surprise(self, unit: str, *, key: str) -> None:
+        """Draw a bar for every token: the model's surprise, and beside it the true source's."""
+
+        def along(log_probs: NDArray[Any]) -> NDArray[Any]:
+            return np.concatenate([[np.nan], surprisal(log_probs, unit)])  # nothing predicts the first
+
+        true = along(self.truth.log_of(self.trace.ids.tolist())) if self.truth else None
+        mean = float(surprisal(-self.scores.loss, unit))
+        bars = along(self.scores.log_probs)
+        show(viz.surprisal_bars(self.names, bars, unit=unit, mean=mean, second=true), key=key)
+
+    def divergence(self, unit: str, position: int, *, key: str) -> None:
+        """Draw how far the model is from the truth after every token, where the stories are known."""
+        if self.truth is None or not self.truth.n_told:
+            return
+        kl = self.divergences(unit)
+        show(kl_bars(self.names, kl, unit=unit, selected=position), key=key)
+        st.caption(
+            "After each token, the distance from the true distribution to the model’s: 0 would be perfect. "
+            f"Their mean is {viz.format_number(float(np.nanmean(kl)), 4)} {unit}."
+        )
+
     def table(self, unit: str, *, key: str) -> None:
         """Draw a row for every token but the first; surprise and entropy in `unit`."""
         numbers: dict[str, NDArray[Any]] = {
@@ -40,32 +86,24 @@ class Scored:
         }
         if self.truth:
             numbers["true probability"] = self.truth.of(self.trace.ids.tolist())
-        places, names = range(1, len(self.trace.ids)), self.names[1:]
-        columns: dict[str, Any] = {"position": places, "token": names, "rank": self.scores.ranks, **numbers}
+            numbers[f"KL before it ({unit})"] = self.divergences(unit)[:-1]
+        self._rows({"rank": self.scores.ranks, **numbers}, list(numbers), key)
+
+    def chain(self, *, key: str) -> None:
+        """Draw the chain rule: each probability, its log, the sum of the logs and the product so far."""
+        logs = self.scores.log_probs
+        sums = np.cumsum(logs)
+        columns = {"p(token | all before)": self.scores.probs, "ln p": logs, "sum of ln p": sums}
+        so_far = [worked_text.product(float(x)) for x in sums]
+        self._rows({**columns, "product of p": so_far}, list(columns), key)
+
+    def _rows(self, columns: dict[str, Any], numbers: list[str], key: str) -> None:
+        """Draw a table with one row for every token but the first."""
+        rows = {"position": range(1, len(self.trace.ids)), "token": self.names[1:], **columns}
         st.dataframe(
-            {name: list(values) for name, values in columns.items()},
+            {name: list(values) for name, values in rows.items()},
             hide_index=True,
             column_config={name: st.column_config.NumberColumn(format="%.4g") for name in numbers},
-            height=300,
+            height=320,
             key=key,
         )
-
-    def surprise(self, unit: str, *, key: str) -> None:
-        """Draw a bar for every token: the model's surprise, and beside it the smallest that is possible."""
-
-        def along(log_probs: NDArray[Any]) -> NDArray[Any]:
-            return np.concatenate([[np.nan], surprisal(log_probs, unit)])  # nothing predicts the first
-
-        true = along(self.truth.log_of(self.trace.ids.tolist())) if self.truth else None
-        mean = float(surprisal(-self.scores.loss, unit))
-        bars = along(self.scores.log_probs)
-        show(viz.surprisal_bars(self.names, bars, unit=unit, mean=mean, second=true), key=key)
-
-    def guesses(self, name_of: Callable[[int], str], *, key: str) -> None:
-        """Draw the best guesses after every token."""
-        tops = [most_likely(row, GUESSES) for row in self.trace.probs()]
-        labels = [[name_of(int(i)) for i in top.ids] for top in tops]
-        ranks: Sequence[int | None] = [*self.scores.ranks.tolist(), None]
-        fig = viz.position_heatmap(self.names, labels, [top.probs for top in tops], true_rank=ranks)
-        with st.container(height=420):
-            show(fig, key=key)

@@ -3,6 +3,16 @@
 from viz.attention import attention_map, mask_matrix
 from viz.curves import Reference, Series, loss_curve, running_perplexity, surprisal_bars, thin
 from viz.distributions import distribution_bars, position_heatmap, sampling_stages
+from viz.embeddings import cosine_bars, norm_scatter, token_map
+from viz.inside import cell_map, cell_numbers, signed_bars, stream_lengths
+from viz.merges import corpus_length, merge_tree, token_lengths, token_uses
+from viz.positions import (
+    lookup_picture,
+    position_table,
+    rotation_plane,
+    sum_picture,
+    turn_lengths,
+)
 from viz.text import (
     clip,
     escape,
@@ -36,13 +46,17 @@ from viz.theme import (
     surprisal_color,
     token_color,
 )
+from viz.tokens import language_map, vocabulary_bars
 
 __all__ = [
     "CAUSAL", "CONFIG", "DIVERGING_SCALE", "MASKED", "MODEL", "NEUTRAL", "PROBABILITY_SCALE",
     "SURPRISAL_SCALE", "TOKEN_COLORS", "TRAIN", "TRUE", "VALID", "Reference", "Series", "alt_text",
-    "attention_map", "clip", "distribution_bars", "escape", "format_bits", "format_count",
-    "format_nats", "format_number", "format_perplexity", "format_prob", "format_tick", "loss_curve",
-    "mask_matrix", "objective_color", "perplexity_name", "position_heatmap", "probability_color",
-    "running_perplexity", "sampling_stages", "surprisal_bars", "surprisal_color", "thin",
-    "token_color", "visible", "visible_parts",
+    "attention_map", "cell_map", "cell_numbers", "clip", "corpus_length", "cosine_bars",
+    "distribution_bars", "escape", "format_bits", "format_count", "format_nats", "format_number",
+    "format_perplexity", "format_prob", "format_tick", "language_map", "lookup_picture", "loss_curve",
+    "mask_matrix", "merge_tree", "norm_scatter", "objective_color", "perplexity_name", "position_heatmap",
+    "position_table", "probability_color", "rotation_plane", "running_perplexity", "sampling_stages",
+    "signed_bars", "stream_lengths", "sum_picture", "surprisal_bars", "surprisal_color", "thin",
+    "token_color", "token_lengths", "token_map", "token_uses", "turn_lengths", "visible", "visible_parts",
+    "vocabulary_bars",
 ]  # fmt: skip

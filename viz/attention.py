@@ -7,7 +7,17 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.text import clip, escape, format_number
-from viz.theme import HATCH, MONO, NEUTRAL, PROBABILITY_SCALE, cell_texts, color_bar, finish, objective_color
+from viz.theme import (
+    HATCH,
+    MONO,
+    NEUTRAL,
+    PROBABILITY_SCALE,
+    cell_points,
+    cell_texts,
+    color_bar,
+    finish,
+    objective_color,
+)
 
 MAX_TICKS = 40  # beyond, labels would overlap
 SLANTED = 16  # up to so many labels lean, more stand upright
@@ -98,7 +108,13 @@ def _pair_hover(tokens: Sequence[str], shown: np.ndarray, verb: str) -> np.ndarr
 
 
 def attention_map(
-    tokens: Sequence[str], weights: ArrayLike, *, objective: str, query: int | None = None
+    tokens: Sequence[str],
+    weights: ArrayLike,
+    *,
+    objective: str,
+    query: int | None = None,
+    key: int | None = None,
+    press: bool = False,
 ) -> go.Figure:
     """The weights of one head: rows are queries from top to bottom, columns keys, each row sums to 1.
 
@@ -107,6 +123,8 @@ def attention_map(
         weights: (T, T) after softmax, 0 to 1.
         objective: `"clm"` hatches the cells a causal model can't see; in `"mlm"` every cell is open.
         query: a row to frame.
+        key: a column; its cell in that row is framed boldly.
+        press: whether cells can be pressed, up to MAX_TICKS tokens (more points would be slow).
 
     Raises:
         ValueError: the matrix doesn't fit the tokens.
@@ -141,10 +159,15 @@ def attention_map(
     if objective == "clm" and n > 1:
         fig.add_trace(_hidden_area(n))
     if query is not None:
-        fig.add_shape(
-            type="rect", x0=-0.5, x1=n - 0.5, y0=query - 0.5, y1=query + 0.5,
-            line={"color": objective_color(objective), "width": 3},
-        )  # fmt: skip
+        frames = [(-0.5, n - 0.5, 3)] + ([] if key is None else [(key - 0.5, key + 0.5, 5)])
+        for x0, x1, width in frames:
+            fig.add_shape(
+                type="rect", x0=x0, x1=x1, y0=query - 0.5, y1=query + 0.5,
+                line={"color": objective_color(objective), "width": width},
+            )  # fmt: skip
+    if press and n <= MAX_TICKS:
+        fig.add_trace(cell_points(_pair_hover(tokens, shown, "weight").tolist()))
+        fig.update_layout(hovermode="closest", hoverdistance=-1)
     _square_axes(fig, tokens)
     alt = f"Attention weights of one head over {n} tokens."
     if n:

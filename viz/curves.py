@@ -247,6 +247,11 @@ def _point_hover(tokens: Sequence[str], values: np.ndarray, what: str) -> list[s
     ]
 
 
+def small_number(x: float) -> str:
+    """A number of 0 or more over a bar: none so small that it needs a power of ten, and a wide label."""
+    return "<0.001" if 0 < x < 0.001 else format_number(x)
+
+
 def surprisal_bars(
     tokens: Sequence[str],
     surprisal: ArrayLike,
@@ -281,7 +286,7 @@ def surprisal_bars(
             },
             customdata=_point_hover(tokens, y, f"surprisal in {unit}:"),
             hovertemplate="%{customdata}<extra></extra>",
-            text=[format_number(v) if np.isfinite(v) else "" for v in y] if len(tokens) <= 16 else None,
+            text=[small_number(v) if np.isfinite(v) else "" for v in y] if len(tokens) <= 16 else None,
             textposition="outside",
             constraintext="none",
             textfont={"size": FONT_SIZE, "color": INK},

@@ -5,7 +5,7 @@ apart for the common kinds of colour blindness; tests hold that. Text is always 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ DIVERGING_COLORS = (
     "#1F4FB8", "#376EE0", "#6E96EA", "#A6BFF2", "#D9E1F2",
     "#F5E1CF", "#F0BE92", "#E59555", "#D9690F", "#A34B05",
 )  # fmt: skip
+SIZE_COLORS = ("#D9E1F2", "#A6BFF2", "#6E96EA", "#376EE0", "#1F4FB8")  # lengths: 0 is pale
 
 
 def _scale(colors: Sequence[str]) -> list[list[Any]]:
@@ -45,6 +46,7 @@ def _scale(colors: Sequence[str]) -> list[list[Any]]:
 PROBABILITY_SCALE = _scale(PROBABILITY_COLORS)
 SURPRISAL_SCALE = _scale(SURPRISAL_COLORS)
 DIVERGING_SCALE = _scale(DIVERGING_COLORS)
+SIZE_SCALE = _scale(SIZE_COLORS)
 
 # Translucent, so that they sit under the theme's own text colour on light and on dark.
 TOKEN_COLORS = tuple(
@@ -104,15 +106,21 @@ def ink_on(color: str) -> str:
     return "#000000" if 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] > 0.179 else "#FFFFFF"
 
 
-def cell_texts(texts: Sequence[Sequence[str]], values: np.ndarray) -> go.Scatter:
-    """Words over the cells of a probability heat map, each in the ink that can be read on its cell.
+def cell_texts(
+    texts: Sequence[Sequence[str]],
+    values: np.ndarray,
+    color_of: Callable[[float], str] | None = None,
+) -> go.Scatter:
+    """Words over the cells of a heat map, each in the ink that can be read on its cell.
 
     A heat map's own texts take one of two greys, too faint on its middle colours.
 
     Args:
         texts: (rows, columns), escaped; empty ones are left out.
-        values: (rows, columns) probabilities that colour the cells.
+        values: (rows, columns) that colour the cells.
+        color_of: the opaque colour of a value; None is that of a probability.
     """
+    color_of = color_of or probability_color
     spots = [(r, c) for r, row in enumerate(texts) for c, text in enumerate(row) if text]
     return go.Scatter(
         x=[c for _, c in spots],
@@ -120,11 +128,35 @@ def cell_texts(texts: Sequence[Sequence[str]], values: np.ndarray) -> go.Scatter
         text=[texts[r][c] for r, c in spots],
         mode="text",
         textfont={"size": 12, "family": MONO,
-                  "color": [ink_on(probability_color(float(values[r, c]))) for r, c in spots]},
+                  "color": [ink_on(color_of(float(values[r, c]))) for r, c in spots]},
         hoverinfo="skip",
         showlegend=False,
         name="cells",
     )  # fmt: skip
+
+
+def cell_points(said: Sequence[Sequence[str]]) -> go.Scatter:
+    """A point that can't be seen in every cell: Plotly tells when a point is pressed, but not a cell.
+
+    With `hoverdistance` -1 the nearest one answers, wherever in its cell the pointer is.
+
+    Args:
+        said: (rows, columns) what is said of each cell, escaped.
+    """
+    n, k = len(said), len(said[0]) if said else 0
+    unseen = {"marker": {"opacity": 0}}
+    return go.Scatter(
+        x=np.tile(np.arange(k, dtype=np.int32), n),
+        y=np.repeat(np.arange(n, dtype=np.int32), k),
+        mode="markers",
+        marker={"opacity": 0, "size": 20},
+        selected=unseen,
+        unselected=unseen,
+        customdata=[text for row in said for text in row],
+        hovertemplate="%{customdata}<extra></extra>",
+        showlegend=False,
+        name="cells to press",
+    )
 
 
 def color_bar(title: str) -> dict[str, Any]:

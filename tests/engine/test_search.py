@@ -99,6 +99,21 @@ def test_nothing_grows_below_a_stop_token(model: Transformer) -> None:
     assert len(everywhere.walk()) == 1 + V
 
 
+def test_a_node_that_is_expanded_has_what_a_deeper_tree_has_there(model: Transformer) -> None:
+    deep = look_ahead(model, [3, 1], breadth=2, depth=4)
+    a = look_ahead(model, [3, 1], breadth=2, depth=2).walk()[-1].path  # a leaf
+    below = deep.find(a).children[1].path
+    root = look_ahead(model, [3, 1], breadth=2, depth=2, grown=[below, a, (99, 1)])  # in any order
+    assert len(root.walk()) == 1 + 2 + 4 + 2 + 2
+    for path in (a, below):
+        got, wanted = root.find(path).children, deep.find(path).children
+        assert [node.path for node in got] == [node.path for node in wanted]
+        assert [node.log_prob for node in got] == pytest.approx([node.log_prob for node in wanted], abs=1e-5)
+    assert root.find((99,)) is None and root.find(()) is root
+    with pytest.raises(ValueError, match=f"at most {MOST_NODES}"):
+        look_ahead(model, [1], breadth=2, depth=1, grown=[(i,) for i in range(300)])
+
+
 def test_what_can_not_be_grown_is_refused_with_the_way_out(model: Transformer) -> None:
     with pytest.raises(ValueError, match=f"breadth 8 and depth 4 has 4,680 nodes; at most {MOST_NODES}"):
         look_ahead(model, [1], breadth=8, depth=4)

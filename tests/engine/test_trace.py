@@ -6,9 +6,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.metrics import softmax
+from engine.metrics import IGNORED, softmax
 from engine.tokenizers import byte_tokenizer
-from engine.trace import attention_cell, best_head, head_patterns, trace
+from engine.trace import trace
 
 BYTES = byte_tokenizer()
 TEXT = "the cat the mat"
@@ -85,20 +85,10 @@ def test_the_residual_stream_is_the_sum_of_its_parts(model):
     assert traced.probs().sum(axis=-1) == pytest.approx(np.ones(len(TEXT)))
 
 
-@pytest.mark.parametrize("positions", ["learned", "rotary"])
-def test_one_attention_weight_can_be_worked_out_by_hand(small_model, positions):
-    traced = trace(small_model(positions=positions), BYTES, TEXT)
-    for layer, head, query in itertools.product((0, 1), (0, 3), (0, 4, 14)):
-        cells = [attention_cell(traced, layer, head, query, key) for key in range(query + 1)]
-        scores = np.array([c.products.sum() / np.sqrt(8) for c in cells])
-        expected = np.exp(scores) / np.exp(scores).sum()
-        assert [c.weight for c in cells] == pytest.approx(expected)
-        assert traced.attentions[layer, head, query, : query + 1] == pytest.approx(expected, abs=1e-5)
-        assert cells[0].row_total == pytest.approx(np.exp(scores).sum())
-
-
 def test_silencing_nothing_changes_nothing(model):
-    assert np.array_equal(trace(model, BYTES, TEXT, ablate=()).logits, trace(model, BYTES, TEXT).logits)
+    whole, same = trace(model, BYTES, TEXT), trace(model, BYTES, TEXT, ablate=(), ablate_parts=())
+    for name in ("logits", "attentions", "heads", "residual", "middle", "attention_out", "mlp_out"):
+        assert np.array_equal(getattr(whole, name), getattr(same, name)), name
 
 
 @pytest.mark.parametrize(("layer", "head"), [(0, 0), (0, 3), (1, 2)])
@@ -121,6 +111,55 @@ def test_silencing_all_heads_leaves_the_bias(model):
     for layer, block in enumerate(model.blocks):
         bias = np.broadcast_to(block.attention.out.bias.detach().numpy(), (len(TEXT), 32))
         assert traced.attention_out[layer] == pytest.approx(bias, abs=1e-6)
+
+
+@pytest.mark.parametrize("norm_place", ["pre", "post"])
+@pytest.mark.parametrize("part", ["attention", "mlp"])
+@pytest.mark.parametrize("layer", [0, 1])
+def test_a_silenced_half_adds_nothing_not_even_its_bias(small_model, norm_place, part, layer):
+    model = small_model(norm_place=norm_place)
+    whole, cut = trace(model, BYTES, TEXT), trace(model, BYTES, TEXT, ablate_parts=[(part, layer)])
+    assert (getattr(cut, f"{part}_out")[layer] == 0).all()
+    assert abs(getattr(whole, f"{part}_out")[layer]).max() > 0.01
+    assert np.array_equal(cut.residual[: layer + 1], whole.residual[: layer + 1])
+    assert not np.allclose(cut.residual[layer + 1], whole.residual[layer + 1])
+    if norm_place == "pre":  # what is added to nothing stays
+        kept = {"attention": cut.mlp_out, "mlp": whole.attention_out}[part][layer]
+        assert cut.residual[layer + 1] == pytest.approx(whole.residual[layer] + kept, abs=1e-5)
+    assert np.array_equal(trace(model, BYTES, TEXT).logits, whole.logits)
+
+
+def test_without_all_halves_the_stream_is_the_embedding(small_model):
+    every = list(itertools.product(("attention", "mlp"), (0, 1)))
+    cut = trace(small_model(), BYTES, TEXT, ablate_parts=every)
+    assert all(np.array_equal(stream, cut.residual[0]) for stream in cut.residual)
+    assert (cut.heads == 0).all()
+
+
+def test_the_middle_of_a_block_is_what_the_mlp_is_added_to(small_model):
+    model = small_model()
+    traced = trace(model, BYTES, TEXT)
+    assert traced.middle == pytest.approx(traced.residual[:-1] + traced.attention_out, abs=1e-5)
+    post = trace(small_model(norm_place="post"), BYTES, TEXT)
+    norms = [block.mlp_norm for block in small_model(norm_place="post").blocks]
+    for layer, norm in enumerate(norms):
+        total = torch.from_numpy(post.middle[layer] + post.mlp_out[layer])
+        after = F.layer_norm(total, (32,), norm.weight, norm.bias, 1e-5).detach().numpy()
+        assert post.residual[layer + 1] == pytest.approx(after, abs=1e-4)
+
+
+def test_targets_are_the_next_tokens_or_the_tokens_themselves(small_model):
+    causal = trace(small_model(), BYTES, "cat")
+    assert causal.targets.tolist() == causal.scored.tolist() == [97, 116, IGNORED]
+    masked = trace(small_model(objective="mlm", vocab_size=257), BYTES, "cat", hidden=[1])
+    assert masked.targets.tolist() == [99, 97, 116]
+    assert masked.scored.tolist() == [IGNORED, 97, IGNORED]
+
+
+@pytest.mark.parametrize("pair", [("attention", 2), ("mlp", -1), ("block", 0)])
+def test_a_part_that_does_not_exist_is_refused(model, pair):
+    with pytest.raises(ValueError, match="has the parts attention and mlp|no layer"):
+        trace(model, BYTES, TEXT, ablate_parts=[pair])
 
 
 @pytest.mark.parametrize("pair", [(2, 0), (0, 4), (-1, 0), (0, -1)])
@@ -174,30 +213,23 @@ def test_a10_a_half_precision_model_is_shown_in_float32(small_model, positions):
 def test_two_sessions_on_one_model_get_their_own_numbers(small_model):
     """Thousands of traces in three threads; every result equals the one that was got alone."""
     model = small_model(n_layer=1)
-    jobs = [("the cat", ()), ("a dog ran", ((0, 1),)), ("zz", ((0, 0), (0, 3)))]
-    alone = [trace(model, BYTES, text, ablate=ablate) for text, ablate in jobs]
+    jobs = [
+        ("the cat", {}),
+        ("a dog ran", {"ablate": ((0, 1),), "ablate_parts": (("mlp", 0),)}),
+        ("zz", {"ablate": ((0, 0), (0, 3))}),
+    ]
+    alone = [trace(model, BYTES, text, **cuts) for text, cuts in jobs]
 
     def session(which):
-        text, ablate = jobs[which]
+        text, cuts = jobs[which]
         for _ in range(700):
-            traced = trace(model, BYTES, text, ablate=ablate)
-            for name in ("logits", "attentions", "residual", "heads"):
+            traced = trace(model, BYTES, text, **cuts)
+            for name in ("logits", "attentions", "residual", "heads", "mlp_out"):
                 assert np.array_equal(getattr(traced, name), getattr(alone[which], name)), (which, name)
         return True
 
     with ThreadPoolExecutor(3) as threads:
         assert list(threads.map(session, range(3))) == [True] * 3
-
-
-def test_head_patterns_by_hand(small_model):
-    traced = trace(small_model(), BYTES, "abab")
-    found, weights = head_patterns(traced), traced.attentions
-    previous = weights[:, :, [1, 2, 3], [0, 1, 2]].mean(axis=-1)
-    assert found["previous"] == pytest.approx(previous)
-    assert found["first"] == pytest.approx(weights[:, :, 1:, 0].mean(axis=-1))
-    assert found["same"] == pytest.approx(weights[:, :, [2, 3], [0, 1]].mean(axis=-1))
-    assert best_head(traced, "previous") == np.unravel_index(previous.argmax(), previous.shape)
-    assert best_head(trace(small_model(), BYTES, "abc"), "same") is None
 
 
 def test_probabilities_are_over_the_full_vocabulary(model):

@@ -6,14 +6,16 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import Checkpoint
-from engine.trace import Trace, attention_cell, best_head, head_patterns, trace
+from engine.heads import attention_cell, best_head, head_measures
+from engine.trace import Trace, trace
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
-from ui import lesson, resources
+from ui import head_habits, lesson, resources, worked
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 REPEATED = "the cat sat on the mat the"
@@ -26,6 +28,8 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Checkpoin
         "stories-clm": tiny.save_tiny(folder, "stories-clm"),
         "stories-mlm": tiny.save_tiny(folder, "stories-mlm", objective="mlm"),
         "long": tiny.save_tiny(folder, "long", context_length=200),
+        "longest": tiny.save_tiny(folder, "longest", context_length=512),
+        "longest-mlm": tiny.save_tiny(folder, "longest-mlm", context_length=512, objective="mlm"),
     }
     found["stories-clm"].info["folder"] = str(folder)
     return found
@@ -174,7 +178,7 @@ def test_find_chooses_the_head_that_follows_a_rule(
     assert best is not None
     by_hand = np.array([[np.mean(np.diag(traced.attentions[i, j], -1)) for j in range(2)] for i in range(2)])
     assert best == np.unravel_index(by_hand.argmax(), by_hand.shape)
-    np.testing.assert_allclose(head_patterns(traced)["previous"], by_hand, rtol=1e-6)
+    np.testing.assert_allclose(head_measures(traced)["previous"], by_hand, rtol=1e-6)
     at.button(key="try_0").click().run()
     assert not at.exception
     assert any(f"Layer {best[0] + 1}, head {best[1] + 1}" in element.value for element in at.markdown)
@@ -182,14 +186,16 @@ def test_find_chooses_the_head_that_follows_a_rule(
     assert not at.exception and at.session_state["text"].count("The fox") == 3
 
 
-def test_the_download_is_the_map(checkpoints: dict[str, Checkpoint]) -> None:
+def test_the_download_holds_every_weight_that_can_be(checkpoints: dict[str, Checkpoint]) -> None:
     traced = looked(checkpoints, REPEATED)
-    names = [token.text for token in traced.tokens]
-    rows = list(csv.reader(io.StringIO(lesson.table_csv(names, traced.attentions[0, 0]))))
-    assert rows[0][1] == f"0 {names[0]}" and len(rows) == len(names) + 1
-    np.testing.assert_allclose(
-        [[float(x) for x in row[1:]] for row in rows[1:]], traced.attentions[0, 0], rtol=1e-6
-    )
+    n, names = len(traced.ids), [token.text for token in traced.tokens]
+    rows = list(csv.DictReader(io.StringIO(head_habits.weights_csv(traced, names, 1, n))))
+    assert len(rows) == 2 * 2 * (n - 1) * n / 2
+    for row in rows:
+        query, key = int(row["query"]), int(row["key"])
+        weight = traced.attentions[int(row["layer"]) - 1, int(row["head"]) - 1, query, key]
+        assert abs(float(row["weight"]) - weight) < 1e-6
+        assert row["query token"].lstrip("'") == names[query] and 1 <= key <= query
 
 
 def test_no_model_says_what_to_do(
@@ -206,3 +212,81 @@ def test_choices_survive_a_page_change(open_page: OpenPage) -> None:
     at.switch_page("pages/attention.py").run()
     assert any("Layer 2, head 2" in element.value for element in at.markdown)
     assert any("Token 3" in element.value for element in at.subheader)
+
+
+def table(at: AppTest, column: str) -> pd.DataFrame:
+    return next(frame.value for frame in at.dataframe if column in frame.value.columns)
+
+
+@pytest.mark.parametrize("model", ["stories-clm", "stories-mlm"])
+def test_the_whole_row_with_its_mask(
+    open_page: OpenPage, checkpoints: dict[str, Checkpoint], model: str
+) -> None:
+    at = opened(
+        open_page, REPEATED, model, query={"pos": "3", "layer": "1", "head": "2"},
+        attention_arithmetic="the whole row",
+    )  # fmt: skip
+    traced = looked(checkpoints, REPEATED, model)
+    row, n = table(at, "mask"), len(traced.ids)
+    assert len(row) == n
+    np.testing.assert_allclose(row["weight"], traced.attentions[0, 1, 3], atol=1e-6)
+    np.testing.assert_allclose(row["q · k"], traced.k[0, 1] @ traced.q[0, 1, 3], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(row["÷ √d"] * math.sqrt(8), row["q · k"])
+    hidden = [key > 3 if model == "stories-clm" else False for key in range(n)]
+    assert [mask == "− ∞" for mask in row["mask"]] == hidden
+    assert (row["weight"][hidden] == 0).all() and (row["e^s"][hidden] == 0).all()
+    np.testing.assert_allclose(row["e^s"] / row["e^s"].sum(), row["weight"], atol=1e-9)
+
+
+@pytest.mark.parametrize("model", ["stories-clm", "stories-mlm"])
+def test_weights_times_values_is_the_output(
+    open_page: OpenPage, checkpoints: dict[str, Checkpoint], model: str
+) -> None:
+    at = opened(
+        open_page, REPEATED, model, query={"pos": "5", "layer": "2", "head": "1"},
+        attention_arithmetic="weights × values", attention_dim=6,
+    )  # fmt: skip
+    traced = looked(checkpoints, REPEATED, model)
+    parts = table(at, "weight × value")
+    np.testing.assert_allclose(parts["weight"], traced.attentions[1, 0, 5, : len(parts)], atol=1e-6)
+    np.testing.assert_allclose(parts["value, number 6"], traced.v[1, 0, : len(parts), 5], atol=1e-6)
+    np.testing.assert_allclose(parts["weight"] * parts["value, number 6"], parts["weight × value"])
+    total = parts["weight × value"].sum()
+    assert abs(total - traced.heads[1, 0, 5, 5]) < 1e-6
+    assert worked.tex(total, 4) in at.latex[0].value
+    at.number_input(key="attention_dim").set_value(1).run()
+    assert abs(table(at, "weight × value")["weight × value"].sum() - traced.heads[1, 0, 5, 0]) < 1e-6
+
+
+@pytest.mark.parametrize("model", ["stories-clm", "stories-mlm"])
+def test_the_habits_of_all_heads(open_page: OpenPage, checkpoints: dict[str, Checkpoint], model: str) -> None:
+    at = opened(open_page, REPEATED, model, query={"layer": "2", "head": "1"})
+    found, shown = head_measures(looked(checkpoints, REPEATED, model)), table(at, "entropy (nats)")
+    names = {"entropy": "entropy (nats)", "distance": "distance (tokens)", "previous": "previous",
+             "first": "first", "same": "duplicate", "induction": "induction"}  # fmt: skip
+    for measure, column in names.items():
+        np.testing.assert_allclose(shown[column], found[measure].ravel(), atol=1e-6)
+    np.testing.assert_allclose(shown["effective tokens"], np.exp(shown["entropy (nats)"]))
+    assert ("next" in shown.columns) == (model == "stories-mlm")
+    assert at.session_state["attention_habits"]["selection"]["rows"] == [2]
+
+
+def test_habits_that_a_text_cannot_show_are_named(open_page: OpenPage) -> None:
+    assert "one token" in " ".join(c.value for c in opened(open_page, "a").caption)
+    at = opened(open_page, "cat")
+    assert "Empty here: duplicate and induction" in " ".join(c.value for c in at.caption)
+
+
+def test_a_pressed_cell_chooses_both_tokens(open_page: OpenPage) -> None:
+    at = opened(open_page, REPEATED, _attention_pressed=(5, 2), query={"pos": "5"})
+    assert any("on token 2," in element.value for element in at.markdown)
+    inner = plotly(at, "attention_map")["layout"]["shapes"][1]
+    assert (inner["x0"], inner["x1"], inner["y0"]) == (1.5, 2.5, 4.5)
+
+
+@pytest.mark.parametrize("model", ["longest", "longest-mlm"])
+def test_a08_512_tokens_are_sent_in_little(open_page: OpenPage, model: str) -> None:
+    at = opened(open_page, "the cat sat on a mat " * 150, model)
+    assert "128 of 512 tokens are drawn" in said(at)
+    charts = sum(len(e.proto.spec) for e in at.get("plotly_chart"))
+    assert charts + sum(len(e.proto.json) for e in at.get("bidi_component")) < 5_000_000

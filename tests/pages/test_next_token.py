@@ -5,17 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from streamlit.runtime.scriptrunner import StopException
 from streamlit.testing.v1 import AppTest
 
-from engine import metrics
-from engine.checkpoints import Checkpoint
+from engine import metrics, windows
+from engine.checkpoints import Checkpoint, save_checkpoint
 from engine.grammar import default_grammar
 from engine.oracle import Oracle
 from engine.tokenizers import char_tokenizer
 from engine.trace import Trace, trace
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
-from ui import lesson, resources, worked
+from ui import lesson, next_long, resources, worked
 from viz import format_number, visible
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
@@ -28,6 +30,10 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
     tiny.save_tiny(folder, "stories-mlm", objective="mlm")
     tiny.save_tiny(folder, "one-letter", tokenizer=char_tokenizer("a"))
     tiny.save_tiny(folder, "three-letters", tokenizer=char_tokenizer("abc"))
+    wild = tiny.save_tiny(folder, "wild")
+    with torch.no_grad():
+        next(iter(wild.model.parameters())).fill_(1e30)  # finite, but not what is computed with it
+    save_checkpoint(folder / "wild", wild)
     found = tiny.save_tiny(folder, "stories-clm")
     found.info["folder"] = str(folder)
     return found
@@ -111,7 +117,7 @@ def test_where_no_story_goes_on_nothing_true_is_shown(open_page: OpenPage) -> No
 def test_strip_and_table_show_each_token_s_surprise(
     open_page: OpenPage, checkpoint: Checkpoint, unit: str
 ) -> None:
-    at = opened(open_page, STORY, next_token_unit=unit)
+    at = opened(open_page, STORY, next_token_unit=unit, query={"look": "Surprise"})
     traced = looked(checkpoint, STORY)
     scores = metrics.next_token_scores(traced.logits, traced.ids.tolist())
     surprise = -scores.log_probs / (1 if unit == "nats" else math.log(2))
@@ -127,31 +133,192 @@ def test_strip_and_table_show_each_token_s_surprise(
     ]
 
 
-def test_chain_rule_ties_out(open_page: OpenPage, checkpoint: Checkpoint) -> None:
-    at = opened(open_page, STORY)
-    probabilities = at.dataframe[0].value["probability"]
-    loss = -math.log(math.prod(probabilities)) / len(probabilities)
+def value(shown: str) -> float:
+    """The number that a table writes as m×10ⁿ."""
+    written = shown.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")).replace("×10", "e")
+    return float(written)
+
+
+def test_the_chain_rule_s_product_is_the_probability_of_the_text(
+    open_page: OpenPage, checkpoint: Checkpoint
+) -> None:
+    at = opened(open_page, STORY, query={"look": "Chain rule"})
+    table = at.dataframe[0].value
+    traced = looked(checkpoint, STORY)
+    probs = [metrics.softmax(traced.logits[t])[traced.ids[t + 1]] for t in range(len(traced.ids) - 1)]
+    np.testing.assert_allclose(table["p(token | all before)"], probs, rtol=1e-9)
+    np.testing.assert_allclose(table["ln p"], np.log(probs), rtol=1e-9)
+    np.testing.assert_allclose(table["sum of ln p"], np.cumsum(np.log(probs)), rtol=1e-9)
+    assert [value(x) for x in table["product of p"]] == pytest.approx(np.cumprod(probs), rel=6e-4)
+    loss = -math.log(math.prod(probs)) / len(probs)
     formula = next(element.value for element in at.latex if "perplexity" in element.value)
     assert f"= {worked.tex(math.exp(loss))}" in formula
     first = len(checkpoint.tokenizer.tokens(STORY)[0].data)
-    bits = loss * len(probabilities) / math.log(2) / (len(STORY) - first)
+    bits = loss * len(probs) / math.log(2) / (len(STORY) - first)
     assert f"= {bits:.4g}" in formula
 
 
-@pytest.mark.parametrize("view", ["Surprise", "Best guesses"])
-def test_the_other_views_show_the_same_numbers(
-    open_page: OpenPage, checkpoint: Checkpoint, view: str
-) -> None:
-    at = opened(open_page, STORY, next_token_view=view)
+def test_every_view_shows_the_engine_s_numbers(open_page: OpenPage, checkpoint: Checkpoint) -> None:
     traced = looked(checkpoint, STORY)
-    if view == "Surprise":
-        drawn = tiny.array(plotly(at, "next_token_surprise")["data"][0]["y"])
-        scores = metrics.next_token_scores(traced.logits, traced.ids.tolist())
-        assert np.isnan(drawn[0])
-        np.testing.assert_allclose(drawn[1:], -scores.log_probs, rtol=1e-6)
+    at = opened(open_page, STORY, query={"look": "Surprise"})
+    drawn = tiny.array(plotly(at, "next_token_surprise")["data"][0]["y"])
+    scores = metrics.next_token_scores(traced.logits, traced.ids.tolist())
+    assert np.isnan(drawn[0])
+    np.testing.assert_allclose(drawn[1:], -scores.log_probs, rtol=1e-6)
+    true = Oracle(default_grammar(), checkpoint.tokenizer).distributions(checkpoint.tokenizer.encode(STORY))
+    kl = tiny.array(plotly(at, "next_token_kl")["data"][0]["y"])
+    np.testing.assert_allclose(kl, metrics.kl_divergence(true, traced.probs()), rtol=1e-5)
+    at = opened(open_page, STORY, query={"look": "Best guesses"})
+    drawn = tiny.array(plotly(at, "next_token_guesses")["data"][0]["z"])
+    np.testing.assert_allclose(drawn, -np.sort(-traced.probs())[:, :6], atol=1e-6)
+
+
+def test_where_nothing_is_true_there_is_no_kl(open_page: OpenPage) -> None:
+    at = opened(open_page, "zz top of the charts", query={"look": "Surprise"})
+    assert not [e for e in at.get("plotly_chart") if "next_token_kl" in e.proto.id and "nan" in e.proto.spec]
+    opened(open_page, "abab", model="three-letters", query={"look": "Surprise"})
+
+
+@pytest.mark.parametrize("quantity", ["logit", "log p"])
+@pytest.mark.parametrize("unit", ["nats", "bits"])
+def test_logits_and_log_probabilities_can_be_redone_by_hand(
+    open_page: OpenPage, checkpoint: Checkpoint, quantity: str, unit: str
+) -> None:
+    at = opened(open_page, STORY, query={"pos": "2"}, next_token_quantity=quantity, next_token_unit=unit)
+    logits = looked(checkpoint, STORY).logits[2].astype(np.float64)
+    drawn = tiny.array(bars(at)[0]["x"])
+    log_sum = np.log(np.exp(logits).sum())
+    best = np.sort(logits)[::-1][:8]
+    size = 1 if unit == "nats" else math.log(2)
+    expected = best if quantity == "logit" else (best - log_sum) / size
+    np.testing.assert_allclose(drawn[:8], expected, rtol=1e-5)
+    axis = plotly(at, "next_token_bars")["layout"]["xaxis"]["title"]["text"]
+    assert f"({len(logits) - len(drawn)} more tokens are not drawn)" in axis
+    assert (f"({unit})" in axis) == (quantity == "log p")
+    formula = next(element.value for element in at.latex if "LSE" in element.value)
+    written = float(formula.split("e^{z_j} = ")[1].split("\\")[0])
+    assert written == pytest.approx(log_sum, rel=1e-3)
+
+
+def test_rank_entropy_and_surprise_stand_together(open_page: OpenPage, checkpoint: Checkpoint) -> None:
+    at = opened(open_page, STORY, query={"pos": "2"}, next_token_unit="bits")
+    traced = looked(checkpoint, STORY)
+    probs, came = metrics.softmax(traced.logits[2]), int(traced.ids[3])
+    line = next(element.value for element in at.markdown if "entropy" in element.value)
+    assert f"rank **{metrics.rank(probs, came)}** of {len(probs)}" in line
+    assert f"surprise **{format_number(-math.log2(probs[came]), 4)} bits**" in line
+    entropy = -sum(p * math.log2(p) for p in probs if p > 0)
+    assert f"entropy **{format_number(entropy, 4)} bits**" in line
+
+
+LONG = (STORY + " fox called Lily. ") * 12
+
+
+def long_view(open_page: OpenPage, text: str, **state: object) -> AppTest:
+    return opened(open_page, text, query={"look": "Any length"}, **state)
+
+
+@pytest.mark.parametrize("share", [1, 2, 8])
+def test_a_long_text_is_scored_once_per_token_with_the_context_stated(
+    open_page: OpenPage, checkpoint: Checkpoint, share: int
+) -> None:
+    at = long_view(open_page, LONG, next_token_stride=share)
+    ids = checkpoint.tokenizer.encode(LONG)
+    scores = metrics.score(checkpoint.model, ids, stride=32 // share)
+    table = at.dataframe[0].value
+    shown = len(table)
+    assert list(table["position"]) == list(range(1, shown + 1))
+    np.testing.assert_allclose(np.log(table["probability"]), scores.log_probs[:shown], atol=1e-5)
+    assert list(table["context (tokens)"]) == scores.contexts[:shown].tolist()
+    formula = next(element.value for element in at.latex if "perplexity" in element.value)
+    assert f"= {worked.tex(math.exp(scores.loss))}" in formula
+    n_bytes = len(LONG.encode()) - len(checkpoint.tokenizer.token_bytes(ids[0]))
+    assert f"= {worked.tex(scores.loss * len(scores.log_probs) / math.log(2) / n_bytes)}" in formula
+    words = " ".join(caption.value for caption in at.caption)
+    assert f"{np.median(scores.contexts):.3g} in the median" in words.replace(".0 in", " in")
+    assert f"One average over all {len(ids) - 1}" in words and "not a mean of the windows" in words
+    drawn = plotly(at, "next_token_long")["data"][0]
+    assert float(np.mean(scores.log_probs)) == pytest.approx(
+        -np.average(tiny.array(drawn["y"]), weights=tiny.array(drawn["width"])), rel=1e-4
+    )
+
+
+def test_two_moves_of_the_window_stand_side_by_side(open_page: OpenPage, checkpoint: Checkpoint) -> None:
+    at = long_view(open_page, LONG)
+    at.segmented_control(key="next_token_stride").set_value(8).run()
+    assert not at.exception
+    table = at.dataframe[1].value
+    assert list(table["window moves by"]) == [16, 4]
+    ids = checkpoint.tokenizer.encode(LONG)
+    losses = [metrics.score(checkpoint.model, ids, stride=stride).loss for stride in (16, 4)]
+    assert list(table["perplexity"]) == pytest.approx(np.exp(losses), rel=1e-5)
+    assert table["tokens through the model"].is_monotonic_increasing
+
+
+def test_much_work_waits_for_a_button_and_goes_on_where_it_stopped(
+    open_page: OpenPage, checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(next_long, "AT_ONCE", 0)
+    monkeypatch.setattr(windows, "LOGITS_AT_ONCE", 1)
+    at = long_view(open_page, LONG)
+    assert "Score the whole text" in at.button(key="score_all").label
+    assert not at.get("plotly_chart")
+
+    real, calls = next_long.Job.add, []
+
+    def stops(job: next_long.Job, part: np.ndarray, seconds: float) -> None:
+        real(job, part, seconds)
+        calls.append(len(part))
+        if len(calls) == 3:
+            raise StopException
+
+    monkeypatch.setattr(next_long.Job, "add", stops)
+    at.button(key="score_all").click().run()
+    assert len(calls) == 3 and not at.exception
+    at.run()
+    assert "Go on" in at.button(key="score_all").label
+    assert f"One average over all {sum(calls)} scored tokens" in " ".join(c.value for c in at.caption)
+    at.button(key="score_all").click().run()
+    assert not at.exception
+    ids = checkpoint.tokenizer.encode(LONG)
+    assert sum(calls) == len(ids) - 1  # nothing was scored twice
+    formula = next(element.value for element in at.latex if "perplexity" in element.value)
+    loss = metrics.score(checkpoint.model, ids, stride=16).loss
+    assert f"= {worked.tex(math.exp(loss))}" in formula
+
+
+@pytest.mark.parametrize("text", ["", "a", MARKUP, "a😀b 👩‍👩‍👧"])
+def test_any_length_takes_any_text(open_page: OpenPage, text: str) -> None:
+    at = long_view(open_page, text)
+    if len(text) < 2:
+        assert "nothing to show" in said(at) or "at least 2 tokens" in said(at)
     else:
-        drawn = tiny.array(plotly(at, "next_token_guesses")["data"][0]["z"])
-        np.testing.assert_allclose(drawn, -np.sort(-traced.probs())[:, :6], atol=1e-6)
+        assert at.dataframe and at.latex
+
+
+def test_any_length_names_unknown_characters(open_page: OpenPage) -> None:
+    assert "'d'" in said(long_view(open_page, "abd?", model="three-letters")).replace("\\", "")
+
+
+@pytest.mark.parametrize("view", ["One position", "Any length"])
+def test_s11_a_diverged_model_is_a_sentence(open_page: OpenPage, view: str) -> None:
+    at = opened(open_page, STORY, model="wild", query={"look": view})
+    assert "not finite" in said(at) and not at.get("plotly_chart")
+
+
+def test_two_people_keep_their_own_numbers(open_page: OpenPage, checkpoint: Checkpoint) -> None:
+    one, other = long_view(open_page, LONG), long_view(open_page, "a" + LONG)
+    other.segmented_control(key="next_token_unit").set_value("bits").run()
+    one.run()
+    for at, text, unit in ((one, LONG, "nats"), (other, "a" + LONG, "bits")):
+        ids = checkpoint.tokenizer.encode(text)
+        log_probs = metrics.score(checkpoint.model, ids, stride=16).log_probs
+        table = at.dataframe[0].value
+        np.testing.assert_allclose(
+            table[f"surprise ({unit})"],
+            metrics.surprisal(log_probs[: len(table)], unit),
+            rtol=1e-4, atol=1e-6,
+        )  # fmt: skip
 
 
 def test_one_token_has_a_next_but_no_surprise(open_page: OpenPage, checkpoint: Checkpoint) -> None:

@@ -28,6 +28,7 @@ def save_tiny(
     objective: str = "clm",
     tokenizer: Tokenizer | None = None,
     context_length: int = 32,
+    **shape: Any,
 ) -> Checkpoint:
     """Save a model of 2 layers and 2 heads as `folder/name` and give it back."""
     tokenizer = tokenizer or story_tokenizer()
@@ -38,6 +39,7 @@ def save_tiny(
         n_head=2,
         d_model=16,
         objective=objective,  # type: ignore[arg-type]
+        **shape,
     )
     model = Transformer(config, torch.Generator().manual_seed(5))
     with torch.no_grad():

@@ -138,3 +138,13 @@ def test_mask_matrix():
     assert masked.layout.shapes[0].x0 == 1.5
     assert "a mask in place of 2" in masked.data[0].customdata[0, 2]
     assert "can't see" in causal_fig.data[0].customdata[0, 2]
+
+
+def test_cells_can_be_pressed_up_to_a_limit():
+    fig = viz.attention_map(TOKENS, causal(7), objective="clm", query=3, key=1, press=True)
+    points = fig.data[-1]
+    assert list(zip(points.x, points.y, strict=True))[:8] == [(k, 0) for k in range(7)] + [(0, 1)]
+    assert points.customdata[6] == fig.data[0].customdata[0, 6]
+    assert [(s.x0, s.x1) for s in fig.layout.shapes] == [(-0.5, 6.5), (0.5, 1.5)]
+    large = viz.attention_map(["t"] * 41, causal(41), objective="clm", press=True)
+    assert all(t.name != "cells to press" for t in large.data)

@@ -272,5 +272,24 @@ function listen(grid) {
     else return
     event.preventDefault()
   }
+  grid.root.querySelector(".save").onclick = () => save(grid)
   say(grid, grid.hover)
+}
+
+// The picture as a file, on the page's own ground, without asking anybody.
+function save(grid) {
+  const sheet = document.createElement("canvas")
+  sheet.width = grid.picture.width
+  sheet.height = grid.picture.height
+  const pen = sheet.getContext("2d")
+  pen.fillStyle = grid.ink.page
+  pen.fillRect(0, 0, sheet.width, sheet.height)
+  pen.drawImage(grid.picture, 0, 0)
+  sheet.toBlob(blob => {
+    const link = document.createElement("a")
+    link.href = URL.createObjectURL(blob)
+    link.download = `attention-${grid.layers}x${grid.heads}-heads-${grid.n}-tokens.png`
+    link.click()
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+  }, "image/png")
 }

@@ -1,0 +1,125 @@
+"""Two models on one text: where each is the more surprised."""
+
+import streamlit as st
+
+from engine import metrics
+from ui import choice, lesson, nav, session
+from ui.compare_models import explain_masked, second_model
+from ui.compare_place import place
+from ui.compare_text import Both, better, read_both, signed, totals, what_was_read
+from ui.components import select, show, token_strip
+from viz import NEUTRAL
+from viz.compare import difference_bars, difference_color
+
+nav.require_app()
+
+DRAWN = 300  # pieces of the strip
+LISTED = 12  # rows of the table
+STRIP = "compare_strip"
+SCOPES = ("What fits the context", "Whole text")
+NAMES_BACK = "Once upon a time, there was a fox called Lily. She lived beside a river. One day, Lily"
+STRANGE = "Once upon a time, there was a spreadsheet who loved the rain."
+
+st.title("Compare")
+st.write("See where two models disagree on one text: which of them is more surprised by each piece of it.")
+
+explain_masked()
+ref, text = session.require_model("clm"), session.text()
+
+
+def controls(can_choose: bool) -> tuple[str, bool]:
+    """The unit, and for a long text how much of it."""
+    with st.container(horizontal=True):
+        unit = st.segmented_control(
+            "Unit of surprise", ["nats", "bits"], default="nats", required=True, key="compare_unit",
+            persist_state="session", label_visibility="collapsed",
+        )  # fmt: skip
+        scope = SCOPES[0]
+        if can_choose:
+            scope = st.segmented_control(
+                "How much of the text", SCOPES, default=SCOPES[0], required=True, key="compare_scope",
+                persist_state="session", label_visibility="collapsed",
+            )  # fmt: skip
+    return str(unit), scope == SCOPES[1]
+
+
+def choose(both: Both, unit: str) -> int:
+    """The text in pieces with the differences under them; gives the chosen piece."""
+    gap = metrics.surprisal(-both.found.difference, unit)
+    segments, n_before = both.chips(DRAWN)
+    shown, most = gap[:DRAWN].tolist(), float(abs(gap).max())
+    worst = n_before + int(abs(gap[:DRAWN]).argmax())
+    choice.begin(
+        STRIP, worst, about=(both.refs, text, both.traces is None), names=("piece",), first=-n_before
+    )
+    index = token_strip(
+        segments,
+        key=STRIP,
+        selected=worst,
+        values=[""] * n_before + [signed(x) for x in shown],
+        colors=[NEUTRAL] * n_before + [difference_color(x, most) for x in shown],
+        greyed=range(n_before),
+        label="The text in pieces, each with the surprise of A minus that of B",
+    )
+    piece = max((worst if index is None else index) - n_before, 0)
+    choice.share({"piece": piece})
+    drawn = f"Showing the first {DRAWN} of {len(gap):,} pieces. " if len(gap) > DRAWN else ""
+    st.caption(
+        f"{drawn}Under each piece: surprise of A minus that of B, in {unit}. Blue: A does better, orange: B. "
+        + ("" if both.same_tokens else "The tokens differ: a piece lies between two places where both cut.")
+    )
+    return piece
+
+
+def table(both: Both, unit: str) -> None:
+    """Where they differ most, and two buttons that go there."""
+    gap, names = metrics.surprisal(-both.found.difference, unit), both.names()
+    n_before = both.chips(DRAWN)[1]
+    with st.container(horizontal=True):
+        for name, at in (("A", int(gap[:DRAWN].argmax())), ("B", int(gap[:DRAWN].argmin()))):
+            st.button(
+                f"Go where {name} is more surprised", key=f"compare_go_{name}", on_click=select,
+                args=(STRIP, n_before + at),
+            )  # fmt: skip
+    order = abs(gap).argsort()[::-1][:LISTED].tolist()
+    surprise = [metrics.surprisal(-both.found.nats[side][order], unit).tolist() for side in (0, 1)]
+    columns = {
+        f"A ({unit})": surprise[0],
+        f"B ({unit})": surprise[1],
+        f"A minus B ({unit})": gap[order].tolist(),
+    }
+    st.dataframe(
+        {"piece": order, "text": [names[i] for i in order], **columns},
+        hide_index=True, height=260, key="compare_table",
+        column_config={name: st.column_config.NumberColumn(format="%.4g") for name in columns},
+    )  # fmt: skip
+
+
+label, other = second_model(ref)
+long = max(len(text) // 2, 1) > min(ref.context_length, other.context_length) // 2
+measure, whole = controls(long)
+body = st.container()
+lesson.try_this(
+    lesson.Step(
+        "Names come back: does an early model remember?", "Tell of Lily", session.set_text, (NAMES_BACK,)
+    ),
+    lesson.Step(
+        "Say something no story says: who minds more?", "Surprise both", session.set_text, (STRANGE,)
+    ),
+)
+with body:
+    pair = read_both((ref, other), text, whole)
+    if not pair.found.spans:
+        st.info("There is nothing to compare: the text needs at least 2 tokens, for the first is given.")
+        st.stop()
+    chosen = choose(pair, measure)
+    bars = difference_bars(
+        pair.names(), metrics.surprisal(-pair.found.difference, measure), unit=measure, selected=chosen
+    )
+    show(bars, key="compare_difference")
+    st.markdown(better(pair))
+    st.dataframe(totals(pair, measure), hide_index=True, key="compare_totals")
+    st.caption(what_was_read(pair, text))
+    place(pair, chosen, measure)
+    st.subheader("Where they differ most")
+    table(pair, measure)

@@ -1,0 +1,72 @@
+"""The residual stream of one pass: read layer by layer, taken apart, measured, with parts switched off."""
+
+import streamlit as st
+
+from engine.heads import best_head
+from ui import (
+    inside_lens,
+    inside_off,
+    inside_parts,
+    inside_stream,
+    inside_text,
+    lesson,
+    nav,
+    resources,
+    session,
+)
+from ui.resources import ModelRef
+
+nav.require_app()
+
+LENS, PARTS, STREAM, OFF = "Logit lens", "Contributions", "Stream", "Switch off"
+VIEWS = {
+    LENS: (inside_lens.draw, "What would the model say if it stopped after each block?"),
+    PARTS: (inside_parts.draw, "Which parts of the model vote for a token, and which against it?"),
+    STREAM: (inside_stream.draw, "How long is the stream, and how much does each half of a block add?"),
+    OFF: (inside_off.draw, "What gets worse if a part is missing?"),
+}
+RECALL = (
+    "Once upon a time, there was a fox called Lily. She lived beside a river and loved music. "
+    "One day, when the trees looked like sheep, Lily"
+)
+
+
+def go(view: str, text: str) -> None:
+    """For a button: another view of another text."""
+    st.session_state["inside"] = view
+    session.set_text(text)
+
+
+def silence(ref: ModelRef, text: str) -> None:
+    """For a button: switch off the head that looks at the token just before the most."""
+    st.session_state["inside"] = OFF
+    try:
+        trace = resources.traced(ref, text)
+    except ValueError:
+        return  # the page says why this text can't be read
+    layer, head = best_head(trace, "previous") or (0, 0)
+    n_layer, n_head = trace.attentions.shape[:2]
+    inside_off.switch_off(n_layer, layer, [inside_off.options(n_head)[head]])
+
+
+st.title("Inside")
+st.write(
+    "See how a guess comes about, block by block. Each block adds to a stream of numbers at every token."
+)
+ref, text = session.require_model(), session.text()
+looked = inside_text.look(ref, text)
+if st.query_params.get("inside") not in VIEWS:  # else a link has said it
+    st.session_state.setdefault("inside", LENS)
+view = st.segmented_control(
+    "View", list(VIEWS), required=True, key="inside", bind="query-params", label_visibility="collapsed"
+)
+draw, question = VIEWS[str(view)]
+st.caption(question)
+draw(looked)
+lesson.try_this(
+    lesson.Step("A name comes back: where does the model decide on it?", "Find Lily", go, (LENS, RECALL)),
+    lesson.Step("Which heads bring a name back from far away?", "Take it apart", go, (PARTS, RECALL)),
+    lesson.Step(
+        "What is lost without the head that looks one token back?", "Switch it off", silence, (ref, text)
+    ),
+)

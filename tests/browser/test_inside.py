@@ -1,0 +1,150 @@
+"""Inside, and what Attention shows of every head, in a real browser: labels, mouse, keyboard, both themes."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, settle
+from ui import resources
+from viz import visible
+
+STORY = "Once upon a time, there was a"
+MIXED = "a a 77 <b> $x$ 👍 a"
+VIEWS = ("Logit lens", "Contributions", "Stream", "Switch off")
+
+SHIPPED = {ref.id: ref for ref in resources.shipped_models()}
+pytestmark = pytest.mark.skipif(
+    not {"stories-clm", "stories-mlm"} <= SHIPPED.keys(),
+    reason="a shipped model is not there: python -m pretrained.make makes it",
+)
+
+
+def opened(page: Page, server: Server, name: str, text: str, **query: str) -> None:
+    rest = "".join(f"&{key}={quote(value)}" for key, value in query.items())
+    open_at(page, f"{server.url}/{name}?text={quote(text)}{rest}")
+    expect(page.get_by_role("heading", name="Try this")).to_be_visible()
+    settle(page)
+    no_exception(page)
+
+
+def plot(page: Page, key: str) -> Locator:
+    found = page.locator(f".st-key-{key} .js-plotly-plot")
+    expect(found.locator(".xtick").first).to_be_visible()  # it is drawn a moment after its place is there
+    return found
+
+
+def cell(page: Page, key: str, column: float, row: float) -> tuple[float, float]:
+    """Where on the screen a cell of a map lies, by the axes of the plot itself."""
+    plot(page, key).scroll_into_view_if_needed()
+    place = plot(page, key).evaluate(
+        """(plot, [c, r]) => {
+            const {xaxis, yaxis} = plot._fullLayout, box = plot.getBoundingClientRect()
+            return [box.left + xaxis._offset + xaxis.c2p(c), box.top + yaxis._offset + yaxis.c2p(r)]
+        }""",
+        [column, row],
+    )
+    return place[0], place[1]
+
+
+def labels(page: Page, key: str, axis: str) -> list[str]:
+    """The texts along an axis as the browser has drawn them."""
+    ticks = plot(page, key).locator(f".{axis}tick text")
+    return [text.strip() for text in ticks.all_text_contents()]
+
+
+@pytest.mark.parametrize("model", ["stories-clm", "stories-mlm"])
+def test_labels_are_drawn_as_they_are(server: Server, browse: Browse, model: str) -> None:
+    """Repeated tokens, digits, markup and an emoji whose bytes are several tokens."""
+    names = [visible(t.data) for t in resources.tokenizer(SHIPPED[model]).tokens(MIXED)]
+    page = browse()
+    opened(page, server, "attention", MIXED, model=model)
+    assert labels(page, "attention_map", "x") == labels(page, "attention_map", "y") == names
+    opened(page, server, "inside", MIXED, model=model, pos="2")
+    rows = labels(page, "inside_lens", "y")
+    assert 2 <= len(rows) <= 14
+    for row in rows:
+        number, name = row.split(" ", 1)
+        whole = names[int(number)]
+        assert name == whole or (name.endswith("…") and whole.startswith(name[:-1])), row
+    expect(page.get_by_test_id("stMain").locator("b", has_text=re.compile("^b$"))).to_have_count(0)
+
+
+def test_a_pressed_cell_is_looked_at(server: Server, browse: Browse) -> None:
+    page = browse(height=1000)
+    opened(page, server, "inside", STORY)
+    page.mouse.click(*cell(page, "inside_lens", 2, 3))
+    expect(page).to_have_url(re.compile("pos=3"))
+    expect(page.get_by_text(re.compile("^After block 2"))).to_be_visible()
+    settle(page)
+    opened(page, server, "attention", STORY)
+    page.mouse.click(*cell(page, "attention_map", 1, 4))
+    expect(page).to_have_url(re.compile("pos=4"))
+    expect(page.get_by_text(re.compile("^Why .* on token 1,"))).to_be_visible()
+    settle(page)
+    no_exception(page)
+
+
+def test_parts_are_switched_off_by_the_keyboard(server: Server, browse: Browse) -> None:
+    page = browse()
+    opened(page, server, "inside", STORY, inside="Switch off")
+    expect(page.get_by_text("Nothing is switched off")).to_be_visible()
+    page.locator(".st-key-inside_off_0 button", has_text="MLP").focus()
+    page.keyboard.press("Space")
+    expect(page.get_by_text("without these parts", exact=True)).to_be_visible()
+    settle(page)
+    expect(page.locator(".st-key-inside_off_0 button", has_text="MLP")).to_have_attribute(
+        "aria-pressed", re.compile("true")
+    )
+    page.get_by_role("button", name="Try every part alone").click()
+    expect(plot(page, "inside_rank_map")).to_be_visible()
+    settle(page)
+    no_exception(page)
+
+
+def test_a_link_opens_the_view(server: Server, browse: Browse) -> None:
+    page = browse()
+    opened(page, server, "inside", STORY, inside="Stream", pos="4")
+    expect(page.get_by_role("radio", name="Stream")).to_be_checked()
+    expect(page.get_by_text(re.compile("^The stream at position 4"))).to_be_visible()
+    page.get_by_role("radio", name="Contributions").click()
+    expect(page).to_have_url(re.compile("inside=Contributions"))
+    settle(page)
+    page.reload()
+    expect(plot(page, "inside_parts")).to_be_visible()
+    settle(page)
+    no_exception(page)
+
+
+def test_a_row_of_habits_chooses_the_head(server: Server, browse: Browse) -> None:
+    page = browse(height=1000)
+    opened(page, server, "attention", STORY)
+    grid = page.get_by_test_id("stDataFrame").last
+    grid.scroll_into_view_if_needed()
+    box = grid.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 16, box["y"] + 36 * 2.5)  # the mark of the second row, below the header
+    expect(page.get_by_text("Layer 1, head 2", exact=True)).to_be_visible()
+    expect(page.locator(".st-key-attention_heads .heads")).to_have_attribute("data-selected", "0,1")
+    settle(page)
+    no_exception(page)
+
+
+def test_the_picture_of_all_heads_is_saved(server: Server, browse: Browse) -> None:
+    page = browse()
+    opened(page, server, "attention", STORY)
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save this picture (PNG)").click()
+    path = waiting.value.path()
+    assert waiting.value.suggested_filename.endswith(".png")
+    assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" and path.stat().st_size > 1000
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_accessible_and_fits(server: Server, browse: Browse, view: str) -> None:
+    for scheme, width in (("light", 1280), ("dark", 390)):
+        page = browse(scheme=scheme, width=width, height=844)
+        opened(page, server, "inside", STORY, inside=view)
+        assert not axe(page)
+        assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width

@@ -1,0 +1,89 @@
+"""The formulas of Inside and Attention tie out: who calculates with what is written gets what is written."""
+
+import math
+import random
+import re
+
+import pytest
+
+from tests.ui.test_worked import NUMBER, digits_of, value
+from ui import worked_attention, worked_inside
+from ui.worked import tex
+
+
+def numbers(shown: str) -> list[float]:
+    return [value(x) for x in re.findall(NUMBER, shown.replace("[8pt]", ""))]
+
+
+def test_a_logit_is_the_sum_of_what_is_written() -> None:
+    rng = random.Random(1)
+    for _ in range(300):
+        values = [rng.gauss(0, 10 ** rng.uniform(-4, 2)) for _ in range(rng.randint(1, 5))]
+        shown = worked_inside.logit_sum([f"part{chr(97 + i)}" for i in range(len(values))], values, left="z")
+        *terms, total = numbers(shown)
+        assert len(terms) == len(values)
+        assert tex(math.fsum(terms), 4) == tex(total, 4), shown
+        assert total == pytest.approx(math.fsum(values), rel=1e-3, abs=1e-12)
+
+
+def test_the_norm_is_named_with_its_divisor() -> None:
+    assert r"\bar a" in worked_inside.frozen_norm("layernorm", 9.6386)
+    assert r"\bar a" not in worked_inside.frozen_norm("rmsnorm", 9.6386)
+    assert "s &= 9.639" in worked_inside.frozen_norm("rmsnorm", 9.6386)
+
+
+def test_the_length_of_a_sum_follows_from_both_lengths_and_their_angle() -> None:
+    rng = random.Random(2)
+    for _ in range(300):
+        x, a = rng.uniform(0.01, 300), rng.uniform(0.001, 300)
+        cosine = rng.choice([rng.uniform(-0.999, 0.999), rng.uniform(-0.01, 0.01)])
+        shown = worked_inside.longer(x, a, cosine)
+        found = re.search(rf"2 \\cdot ({NUMBER}) \\cdot ({NUMBER}) \\cdot \(?({NUMBER})\)?", shown)
+        assert found, shown
+        written = [value(g) for g in found.groups()]
+        product = re.search(rf"\[8pt\]&= ({NUMBER})\\\\", shown)[1]  # type: ignore[index]
+        cross = value(product)
+        last = re.search(rf"&= ({NUMBER})\\end", shown)[1]  # type: ignore[index]
+        assert tex(2 * math.prod(written), digits_of(product)) == product, shown
+        assert tex(math.sqrt(max(written[0] ** 2 + written[1] ** 2 + cross, 0)), 4) == last, shown
+        assert value(last) == pytest.approx(math.sqrt(x * x + a * a + 2 * x * a * cosine), rel=1e-3)
+
+
+def test_a_share_and_a_change() -> None:
+    rng = random.Random(3)
+    for _ in range(200):
+        m, a = rng.uniform(0.01, 90), rng.uniform(0.01, 90)
+        top, left, right, result = numbers(worked_inside.share(m, a))
+        assert top == right and tex(top / (left + right), 3) == tex(result, 3)
+        before, after = rng.uniform(0.001, 9), rng.uniform(0.001, 9)
+        first, second, result = numbers(worked_inside.change(before, after).replace("- ", "~"))
+        assert tex(first - second, 4) == tex(result, 4)
+        assert result == pytest.approx(after - before, rel=1e-3)
+
+
+def test_weights_times_values_are_the_output() -> None:
+    rng = random.Random(4)
+    for n in [1, 2, 3, 4, 5, 60] * 20:
+        raw = [rng.random() ** 4 for _ in range(n)]
+        weights = [w / sum(raw) for w in raw]
+        values = [rng.gauss(0, 2) for _ in range(n)]
+        shown = worked_attention.output(weights, values, 7)
+        assert "v_{j,7}" in shown and (f"({n - 3} other key" in shown) == (n > 3)
+        pairs = re.findall(rf"({NUMBER}) \\cdot \(?({NUMBER})\)?", shown)
+        total = math.fsum(value(w) * value(v) for w, v in pairs)
+        rest = re.search(rf"\+ \(?({NUMBER})\)? \\quad", shown)
+        total += value(rest[1]) if rest else 0.0
+        last = re.search(rf"&= ({NUMBER})\\end", shown)[1]  # type: ignore[index]
+        assert len(pairs) == min(n, 3) and tex(total, 4) == last, shown
+        assert value(last) == pytest.approx(
+            math.fsum(w * v for w, v in zip(weights, values, strict=True)), abs=1e-3
+        )
+
+
+def test_hidden_keys_add_exactly_nothing_to_the_sum() -> None:
+    shown = worked_attention.row([0.0, math.log(3.0)], 4)
+    assert (
+        r"\underbrace{4.000}_{2\text{ keys}}" in shown and r"\underbrace{0}_{4\text{ hidden keys: }" in shown
+    )
+    assert "hidden" not in worked_attention.row([0.0], 0)
+    assert r"_{1\text{ hidden key: }" in worked_attention.row([0.0], 1)

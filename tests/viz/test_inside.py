@@ -1,0 +1,146 @@
+"""Maps of positions and layers, signed bars, lengths along the stream."""
+
+import json
+
+import numpy as np
+import pytest
+
+import viz
+from viz import theme
+from viz.inside import scale_of
+
+ROWS = ["0 the", "1 the", "2 <b>"]
+COLUMNS = ["embed", "1"]
+
+
+def drawn(**changes):
+    settings = {
+        "texts": [["a", "b"], ["$x$", "d"], ["e", "f"]],
+        "hover": [["h", "i"], ["<i>", "k\nl"], ["m", "n"]],
+        "scale": "probability",
+        "unit": "probability",
+        "x_title": "block",
+        "y_title": "position",
+        "alt": "A map.",
+    }
+    return viz.cell_map(ROWS, COLUMNS, [[0.1, 0.2], [0.3, 0.4], [0.5, np.nan]], **{**settings, **changes})
+
+
+def test_cells_stand_row_by_row_from_the_top():
+    fig = drawn()
+    heat = fig.data[0]
+    assert heat.z == pytest.approx(np.array([[0.1, 0.2], [0.3, 0.4], [0.5, np.nan]]), nan_ok=True)
+    assert heat.z.dtype == np.float32 and (heat.zmin, heat.zmax) == (0, 1)
+    assert list(fig.layout.yaxis.range) == [2.5, -0.5]
+    assert list(heat.x) == [0, 1] and list(heat.y) == [0, 1, 2]
+    assert (fig.layout.xaxis.title.text, fig.layout.yaxis.title.text) == ("block", "position")
+    assert viz.alt_text(fig) == "A map."
+
+
+def test_equal_labels_keep_their_places_and_markup_stays_text():
+    fig = drawn()
+    assert list(fig.layout.yaxis.tickvals) == [0, 1, 2]
+    assert list(fig.layout.yaxis.ticktext) == ["0 the", "1 the", "2 &lt;b&gt;"]
+    words = fig.data[1]
+    assert "&#36;x&#36;" in words.text and "$x$" not in words.text
+    assert fig.data[0].customdata[1][0] == "&lt;i&gt;" and fig.data[0].customdata[1][1] == "k<br>l"
+
+
+def test_every_cell_can_be_pressed_up_to_a_limit(monkeypatch):
+    points = drawn().data[-1]
+    assert list(zip(points.x, points.y, strict=True)) == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]
+    assert list(points.customdata) == ["h", "i", "&lt;i&gt;", "k<br>l", "m", "n"]
+    assert points.marker.opacity == points.unselected.marker.opacity == 0
+    monkeypatch.setattr("viz.inside.MOST_PRESSED", 5)
+    assert all(t.name != "cells to press" for t in drawn().data)
+
+
+def test_the_chosen_cell_and_those_that_came_true_are_framed():
+    shapes = drawn(chosen=(1, 0), framed=[(2, 1)], color=viz.MASKED).layout.shapes
+    boxes = [((s.x0, s.x1, s.y0, s.y1), s.line.color) for s in shapes]
+    assert boxes == [
+        ((0.5, 1.5, 1.5, 2.5), viz.TRUE),
+        ((-0.5, 1.5, 0.5, 1.5), viz.MASKED),
+        ((-0.5, 0.5, 0.5, 1.5), viz.MASKED),
+    ]
+    assert not drawn().layout.shapes
+
+
+def test_a_column_aside_has_no_colour():
+    fig = drawn(aside=("truth", ["x", "<y>", ""]))
+    aside = next(t for t in fig.data if t.name == "truth")
+    assert list(aside.x) == [2, 2, 2] and list(aside.text) == ["x", "&lt;y&gt;", ""]
+    assert list(fig.layout.xaxis.ticktext) == ["embed", "1", "truth"]
+    assert fig.data[0].z.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "ends"),
+    [
+        ("probability", [0.2, 0.3], (0, 1)),
+        ("signed", [-3.0, 1.0, np.nan], (-3, 3)),
+        ("size", [2.0, 8.0], (0, 8)),
+        ("signed", [0.0, 0.0], (-1, 1)),
+        ("size", [np.nan], (0, 1)),
+    ],
+)
+def test_scales(kind, values, ends):
+    scale = scale_of(kind, values)
+    assert (scale.low, scale.high) == ends
+
+
+def test_zero_is_the_middle_of_a_signed_scale():
+    scale = scale_of("signed", [-3, 1])
+    red, _, blue = theme.rgb(scale.color(0))
+    assert abs(red - blue) < 30  # between the pale blue and the pale orange
+    assert scale.color(-3) == theme.DIVERGING_COLORS[0] and scale.color(3) == theme.DIVERGING_COLORS[-1]
+
+
+def test_signed_bars_go_both_ways_and_say_their_numbers():
+    fig = viz.signed_bars(["a", "a", "c"], [1.5, -0.25, 0.0], unit="logit", alt="Bars.", total=("sum", 1.25))
+    bars = fig.data[0]
+    assert list(bars.x) == pytest.approx([1.5, -0.25, 0.0, 1.25])
+    assert list(bars.text) == ["+1.50", "−0.250", "0", "+1.25"]
+    assert list(fig.layout.yaxis.ticktext) == ["a", "a", "c", "sum"] and list(bars.y) == [0, 1, 2, 3]
+    low, high = fig.layout.xaxis.range
+    assert low < -0.25 and high > 1.5
+    orange, blue, _, grey = bars.marker.color
+    assert theme.rgb(orange)[0] > theme.rgb(orange)[2] and theme.rgb(blue)[2] > theme.rgb(blue)[0]
+    assert grey == viz.NEUTRAL and bars.customdata[1][1] == "-0.25"
+
+
+def test_small_bars_still_stand_out():
+    colors = viz.signed_bars(["a", "b"], [100.0, 0.1], unit="logit", alt="").data[0].marker.color
+    assert colors[1] not in (theme.DIVERGING_COLORS[4], theme.DIVERGING_COLORS[5])
+    assert theme.rgb(colors[1])[0] > theme.rgb(colors[1])[2] + 60
+
+
+def test_no_bars():
+    json.loads(viz.signed_bars([], [], unit="logit", alt="").to_json())
+
+
+def test_lengths_along_the_stream():
+    fig = viz.stream_lengths(["embed", "1", "2"], [1, 3, 5], [2, 1], [0.5, 4], chosen=2)
+    attention, mlp, line = fig.data
+    assert list(attention.x) == list(mlp.x) == [1, 2] and list(line.x) == [0, 1, 2]
+    assert list(line.y) == [1, 3, 5] and list(attention.y) == [2, 1] and list(mlp.y) == [0.5, 4]
+    assert mlp.marker.pattern.shape == "/"  # not by colour alone
+    assert fig.layout.xaxis.ticktext == ("embed", "1", "<b>2</b>")
+    assert "no unit" in fig.layout.yaxis.title.text
+
+
+def test_cell_numbers_share_their_decimals():
+    assert viz.cell_numbers([[6.1, -0.06], [0.001, np.nan]]) == [["6.10", "−0.06"], ["0.00", ""]]
+    assert viz.cell_numbers([[331.6, 2.04]]) == [["332", "2"]]
+    assert viz.cell_numbers([[45.26, -0.4]]) == [["45.3", "−0.4"]]
+    assert viz.cell_numbers([[0.0]]) == [["0.00"]]
+    assert viz.cell_numbers([[1.2e-7]]) == [["1×10⁻⁷"]]
+
+
+def test_a_large_map_stays_small():
+    fig = viz.cell_map(
+        ["512 token"] * 14, [str(n) for n in range(13)], np.zeros((14, 13)),
+        texts=[["word"] * 13] * 14, hover=[["some words about this cell"] * 13] * 14,
+        scale="size", unit="u", x_title="x", y_title="y", alt="",
+    )  # fmt: skip
+    assert len(fig.to_json()) < 100_000

@@ -1,0 +1,157 @@
+"""The arithmetic of one row of attention: a weight, the whole softmax, and weights times values."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from engine.heads import attention_cell, head_output
+from engine.trace import Trace
+from ui import worked, worked_attention
+from ui.lesson import literal
+from viz import format_number
+
+VIEWS = ("one weight", "the whole row", "weights × values")
+_HEIGHT = 250
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A cell of one head, and the positions that are drawn.
+
+    Attributes:
+        names: (T,) visible token texts of the whole pass.
+        begin, end: of the drawn positions.
+    """
+
+    trace: Trace
+    layer: int
+    head: int
+    query: int
+    key: int
+    names: list[str]
+    begin: int
+    end: int
+
+    def keys(self, *, hidden: bool) -> range:
+        """The drawn keys; with or without those that a causal query can't see."""
+        causal = self.trace.objective == "clm"
+        return range(self.begin, min(self.end, self.query + 1) if causal and not hidden else self.end)
+
+
+def draw(place: Place) -> None:
+    """One of three views."""
+    view = st.segmented_control(
+        "Work out",
+        VIEWS,
+        default=VIEWS[0],
+        required=True,
+        key="attention_arithmetic",
+        persist_state="session",
+    )
+    {VIEWS[0]: _weight, VIEWS[1]: _row, VIEWS[2]: _output}[str(view)](place)
+
+
+def _weight(place: Place) -> None:
+    trace = place.trace
+    cell = attention_cell(trace, place.layer, place.head, place.query, place.key)
+    left, right = st.columns(2, gap="large")
+    with left:
+        name = literal(place.names[place.key])
+        st.markdown(f"**Why {format_number(cell.weight)} on token {place.key}, “{name}”**")
+        st.latex(worked.attention(cell.dot, len(cell.products), cell.row_total))
+        st.caption(
+            "q is what the query asks for, k what the key offers: two lists of numbers. The sum over j runs "
+            "over all keys that the query can see."
+        )
+    with right:
+        st.markdown("**Their products, number by number**")
+        st.dataframe(
+            {
+                "i": list(range(1, len(cell.products) + 1)),
+                "q": trace.q[place.layer, place.head, place.query].tolist(),
+                "k": trace.k[place.layer, place.head, place.key].tolist(),
+                "q · k": cell.products.tolist(),
+            },
+            hide_index=True,
+            height=_HEIGHT,
+            key="attention_products",
+        )
+
+
+def _row(place: Place) -> None:
+    trace = place.trace
+    cell = attention_cell(trace, place.layer, place.head, place.query, place.key)
+    causal = trace.objective == "clm"
+    keys = list(place.keys(hidden=True))
+    seen = np.isfinite(cell.row_scores)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.dataframe(
+            {
+                "key": keys,
+                "token": [place.names[j] for j in keys],
+                "q · k": cell.dots[keys].tolist(),
+                "÷ √d": (cell.dots[keys] / np.sqrt(len(cell.products))).tolist(),
+                "mask": ["+ 0" if seen[j] else "− ∞" for j in keys],
+                "e^s": np.exp(cell.row_scores[keys]).tolist(),
+                "weight": cell.row_weights[keys].tolist(),
+            },
+            hide_index=True,
+            height=_HEIGHT,
+            column_config={
+                name: st.column_config.NumberColumn(format="%.4g")
+                for name in ("q · k", "÷ √d", "e^s", "weight")
+            },
+            key="attention_row",
+        )
+    with right:
+        scores = cell.row_scores[seen].tolist()
+        st.latex(worked_attention.row(scores, int((~seen).sum())))
+        st.caption(
+            "A key that comes later gets −∞ before the softmax, and so a weight of exactly 0. The q · k it "
+            "would have had is there, but counts for nothing."
+            if causal
+            else "No mask: this model may look at every key, before and after."
+        )
+
+
+def _output(place: Place) -> None:
+    trace = place.trace
+    n_numbers = trace.v.shape[-1]
+    if not 1 <= st.session_state.get("attention_dim", 1) <= n_numbers:  # chosen in a wider model
+        st.session_state["attention_dim"] = 1
+    left, right = st.columns([3, 2], gap="large")
+    with right:
+        number = int(
+            st.number_input(
+                f"Number of the output, 1 to {n_numbers}", 1, n_numbers, key="attention_dim",
+                persist_state="session",
+            )
+        )  # fmt: skip
+    found = head_output(trace, place.layer, place.head, place.query, number - 1)
+    keys = list(place.keys(hidden=False))
+    with left:
+        st.dataframe(
+            {
+                "key": keys,
+                "token": [place.names[j] for j in keys],
+                "weight": found.weights[keys].tolist(),
+                f"value, number {number}": found.values[keys].tolist(),
+                "weight × value": found.products[keys].tolist(),
+            },
+            hide_index=True,
+            height=_HEIGHT,
+            column_config={
+                name: st.column_config.NumberColumn(format="%.4g")
+                for name in ("weight", f"value, number {number}", "weight × value")
+            },
+            key="attention_output",
+        )
+    with right:
+        seen = slice(0, place.query + 1) if trace.objective == "clm" else slice(None)
+        st.latex(worked_attention.output(found.weights[seen].tolist(), found.values[seen].tolist(), number))
+        st.caption(
+            f"All {n_numbers} numbers of this head, beside those of the other heads, go through one matrix: "
+            "that is what attention adds to the stream at this token."
+        )

@@ -1,0 +1,181 @@
+"""What two models say of one text, ready to be drawn: the pieces, their surprise, the totals."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from engine import metrics
+from engine.compare import Comparison, Scored, Span, compare
+from engine.tokenizers import Token
+from engine.trace import Trace
+from ui import lesson, resources
+from ui.lesson import explain
+from ui.next_long import AT_ONCE, DIVERGED, ask, job_of, run
+from ui.resources import ModelRef
+from ui.words import literal
+from viz import format_count, visible
+
+LEAD = 12  # tokens drawn pale before the first piece that is compared
+
+
+@dataclass(frozen=True, eq=False)
+class Both:
+    """Two models on one text.
+
+    Attributes:
+        refs: A and B.
+        text: of both.
+        tokens: what each read.
+        log_probs: (T-1,) of each, of all but the first token.
+        found: the comparison.
+        traces: one pass of each; None if the whole text was scored in windows.
+    """
+
+    refs: tuple[ModelRef, ModelRef]
+    text: str
+    tokens: tuple[list[Token], list[Token]]
+    log_probs: tuple[NDArray[np.float64], NDArray[np.float64]]
+    found: Comparison
+    traces: tuple[Trace, Trace] | None
+
+    @property
+    def same_tokens(self) -> bool:
+        """Whether both have one vocabulary."""
+        a, b = (resources.tokenizer(ref).hash for ref in self.refs)
+        return a == b
+
+    def data(self, span: Span) -> bytes:
+        """The bytes of a piece."""
+        return b"".join(token.data for token in self.tokens[0][span.first[0] : span.stop[0]])
+
+    def names(self) -> list[str]:
+        """(S,) visible texts of the pieces."""
+        return [visible(self.data(span)) for span in self.found.spans]
+
+    def parts(self, span: Span, unit: str) -> tuple[list[float], list[float]]:
+        """Surprisals of each model's tokens in a piece."""
+        a, b = (
+            metrics.surprisal(logs[span.first[side] - 1 : span.stop[side] - 1], unit).tolist()
+            for side, logs in enumerate(self.log_probs)
+        )
+        return a, b
+
+    def chips(self, most: int) -> tuple[list[list[Token]], int]:
+        """The pieces as tokens for the strip, in whole graphemes, and how many of A's stand before them."""
+        first = self.found.spans[0].first[0]
+        before = self.tokens[0][max(0, first - LEAD) : first]
+        pieces = [self._chip(span) for span in self.found.spans[:most]]
+        from engine.tokenizers import whole_graphemes
+
+        return whole_graphemes([*before, *pieces], self.text), len(before)
+
+    def _chip(self, span: Span) -> Any:
+        token = self.tokens[0][span.first[0]]
+        if self.same_tokens:
+            return token
+        ids = "; ".join(
+            f"{name}: " + " ".join(str(t.id) for t in self.tokens[side][span.first[side] : span.stop[side]])
+            for side, name in enumerate("AB")
+        )
+        return token._replace(id=ids, data=self.data(span), byte_end=span.byte_end)  # type: ignore[arg-type]
+
+
+def read_both(refs: tuple[ModelRef, ModelRef], text: str, whole: bool) -> Both:
+    """Score the text with both models; a sentence where that can't be, and the page ends."""
+    lesson.need_text(text)
+    return _windows(refs, text) if whole else _last_context(refs, text)
+
+
+def traced(ref: ModelRef, text: str, name: str) -> Trace:
+    """One pass; a sentence that names the model if there is none."""
+    try:
+        trace = resources.traced(ref, text)
+        if not np.isfinite(trace.logits).all():
+            raise ValueError(DIVERGED)
+    except ValueError as error:
+        explain(ValueError(f"{name}, {ref.label}: {error}"))
+    return trace
+
+
+def _last_context(refs: tuple[ModelRef, ModelRef], text: str) -> Both:
+    a, b = (traced(ref, text, name) for ref, name in zip(refs, "AB", strict=True))
+    logs = [_log_probs(trace) for trace in (a, b)]
+    found = compare(Scored(a.tokens, logs[0]), Scored(b.tokens, logs[1]))
+    return Both(refs, text, (a.tokens, b.tokens), (logs[0], logs[1]), found, (a, b))
+
+
+def _log_probs(trace: Trace) -> NDArray[np.float64]:
+    rows = metrics.log_softmax(trace.logits[:-1])
+    found: NDArray[np.float64] = rows[np.arange(len(rows)), trace.ids[1:]]
+    return found
+
+
+def _windows(refs: tuple[ModelRef, ModelRef], text: str) -> Both:
+    jobs = [job_of(ref, text, max(1, ref.context_length // 2)) for ref in refs]
+    left = sum(job.work_left for job in jobs)
+    if left and (left <= AT_ONCE or ask(*jobs)):
+        for job, ref in zip(jobs, refs, strict=True):
+            run(job, ref)
+        st.rerun()
+    if left:
+        st.stop()
+    tokens = [resources.tokenizer(ref).tokens(text) for ref in refs]
+    logs = [job.log_probs for job in jobs]
+    if not all(np.isfinite(log).all() for log in logs):
+        explain(ValueError(DIVERGED))
+    found = compare(Scored(tokens[0], logs[0]), Scored(tokens[1], logs[1]))
+    return Both(refs, text, (tokens[0], tokens[1]), (logs[0], logs[1]), found, None)
+
+
+def what_was_read(both: Both, text: str) -> str:
+    """What each model read and which bytes are compared, in words."""
+    n_bytes = format_count(both.found.n_bytes)
+    total = format_count(len(text.encode("utf-8")))
+    if both.traces is None:
+        read = "Both read the whole text in windows that move by half their context."
+    elif any(trace.unused for trace in both.traces):
+        counts = [format_count(len(tokens)) for tokens in both.tokens]
+        read = f"Each reads what fits its context: A the last {counts[0]} tokens, B the last {counts[1]}."
+    else:
+        read = "Both read the whole text."
+    given = "The first token that a model reads is given: nothing predicts it."
+    return f"{read} {given} Compared: the {n_bytes} of {total} bytes that both predict."
+
+
+def totals(both: Both, unit: str) -> dict[str, list[Any]]:
+    """One row for each model: its loss, perplexity if both have the same tokens, and bits per byte."""
+    losses, bits = both.found.losses, both.found.bits_per_byte
+    rows: dict[str, list[Any]] = {
+        "model": [
+            f"{name}: {ref.label}, step {ref.step:,}" for name, ref in zip("AB", both.refs, strict=True)
+        ],
+        "tokens": list(both.found.n_tokens),
+        "bytes": [both.found.n_bytes] * 2,
+        f"surprise ({unit})": [float(metrics.surprisal(-total, unit)) for total in both.found.totals],
+    }
+    if both.same_tokens:
+        rows["loss (nats per token)"] = list(losses)
+        rows["perplexity"] = [metrics.perplexity(loss) for loss in losses]
+    return {**rows, "bits per byte": list(bits)}
+
+
+def signed(x: float) -> str:
+    """A difference under a piece of text; none that is too small to see has a sign.
+
+    >>> [signed(x) for x in (0.1234, -12.345, 0.004, -0.004)]
+    ['+0.12', '−12.35', '0', '0']
+    """
+    return "0" if abs(x) < 0.005 else f"{x:+.2f}".replace("-", "−")
+
+
+def better(both: Both) -> str:
+    """Which model does better on this text, in words."""
+    a, b = both.found.bits_per_byte
+    if abs(a - b) < 1e-12:
+        return "Both are equally surprised."
+    name, ref = ("A", both.refs[0]) if a < b else ("B", both.refs[1])
+    numbers = f"{min(a, b):.4g} against {max(a, b):.4g} bits per byte"
+    return f"**{name}**, {literal(ref.label)} at step {ref.step:,}, is less surprised: {numbers}."

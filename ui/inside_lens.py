@@ -1,0 +1,177 @@
+"""The logit lens on the screen: what every layer would predict, and what one of them changed."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+import viz
+from engine.inside import Lens, lens, lens_logits, shift
+from engine.metrics import most_likely, softmax_parts, tail_of
+from ui import inside_text, worked
+from ui.components import show
+from ui.inside_text import Looked
+from ui.lesson import literal
+
+LAYER = "inside_layer"
+BARS = 5
+MOVED = 4  # tokens shown that rose, and that fell
+
+
+@st.cache_resource(max_entries=32, show_spinner="Reading every layer …")
+def _lens(_looked: Looked, key: tuple[Any, ...], begin: int, end: int) -> Lens:
+    return lens(_looked.model, _looked.trace, range(begin, end))
+
+
+def draw(looked: Looked) -> None:
+    """The whole view."""
+    n_layer = len(looked.trace.residual) - 1
+    inside_text.allowed(LAYER, range(n_layer + 1), n_layer)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        shown = st.segmented_control(
+            "In the cells", ["best guess", "rank of the truth"], default="best guess", required=True,
+            key="inside_cells", persist_state="session",
+        )  # fmt: skip
+        layer = st.select_slider(
+            "Look at the stream after", range(n_layer + 1), key=LAYER, width=320,
+            persist_state="session", format_func=lambda n: layer_name(n, n_layer),
+        )  # fmt: skip
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        _map(looked, int(layer), str(shown))
+        _worked(looked, int(layer), n_layer)
+    with right:
+        _cell(looked, int(layer), n_layer)
+
+
+def layer_name(layer: int, n_layer: int) -> str:
+    """In words: "the embedding", "block 2", "block 4, the output"."""
+    if layer == 0:
+        return "the embedding"
+    return f"block {layer}" + (", the output" if layer == n_layer else "")
+
+
+def _map(looked: Looked, layer: int, shown: str) -> None:
+    rows, names = looked.rows(), looked.names
+    found = _lens(looked, (looked.ref, looked.text, looked.trace.hidden), rows[0], rows[-1] + 1)
+    guesses = [[looked.name_of(i) for i in cells[:, 0]] for cells in found.ids.swapaxes(0, 1)]
+    ranks, true_probs = found.ranks.T, found.true_probs.T  # (P,L+1)
+    best = shown == "best guess"
+    truths = [looked.name_of(int(t)) if t >= 0 else "" for t in found.targets]
+
+    def hover(p: int, column: int) -> str:
+        truth = f"\nthe truth: {truths[p]}, rank {ranks[p, column]:,}, p = {true_probs[p, column]:.6g}"
+        return (
+            f"position {rows[p]}: {names[rows[p]]}\nread after {layer_name(column, len(found.ids) - 1)}"
+            f"\nbest guess: {guesses[p][column]}, p = {found.probs[column, p, 0]:.6g}"
+            + (truth if truths[p] else "\nthe truth is not known: the text ends here")
+        )
+
+    places = range(len(rows))
+    columns = range(len(looked.layers))
+    fig = viz.cell_map(
+        looked.row_labels(),
+        looked.layers,
+        found.probs[:, :, 0].T if best else true_probs,
+        texts=guesses if best else [[f"{r:,}" if r else "" for r in row] for row in ranks.tolist()],
+        hover=[[hover(p, c) for c in columns] for p in places],
+        scale="probability",
+        unit="probability of the best guess" if best else "probability of the truth",
+        x_title="read after block" + (" (framed: right)" if best else ""),
+        y_title="position that is guessed" if looked.masked else "after this token (position)",
+        alt=f"What the model would guess after each of {len(found.ids) - 1} blocks at {len(rows)} positions. "
+        f"At position {looked.position} the output is {looked.name_of(_output(looked))}.",
+        chosen=(looked.position - rows[0], layer),
+        framed=[(p, c) for p in places for c in columns if ranks[p, c] == 1],
+        aside=None if looked.masked else ("truth", truths),
+        color=looked.color,
+    )
+
+    def press(column: int, row: int) -> None:
+        looked.choose(rows[row])
+        if column < len(found.ids):
+            st.session_state[LAYER] = column
+
+    show(fig, key="inside_lens", on_press=press)
+    looked.note_rows()
+
+
+def _output(looked: Looked) -> int:
+    return int(looked.trace.logits[looked.position].argmax())
+
+
+def _cell(looked: Looked, layer: int, n_layer: int) -> None:
+    """The chosen cell: its whole distribution, what the layer changed, and one probability worked out."""
+    st.markdown(f"**After {layer_name(layer, n_layer)}**: {looked.place()}")
+    logits = lens_logits(looked.model, looked.trace, layer, looked.position)
+    before = lens_logits(looked.model, looked.trace, layer - 1, looked.position) if layer else logits
+    moved = shift(before, logits, MOVED)
+    top = most_likely(moved.after, BARS, also=looked.target)
+    ids = top.ids.tolist()
+    rank = int((moved.after > moved.after[looked.target]).sum()) + 1 if looked.target is not None else 0
+    show(
+        viz.distribution_bars(
+            [looked.name_of(i) for i in ids],
+            top.probs,
+            tail=top.tail,
+            n_tail=top.n_tail,
+            true_index=None if looked.target is None else ids.index(looked.target),
+            true_note=f"rank {rank:,}",
+            second=moved.before[ids] if layer else None,
+            second_tail=tail_of(moved.before, ids) if layer else None,
+            names=("after it", "one layer before"),
+            colors=(viz.MODEL, viz.NEUTRAL),
+        ),
+        key="inside_cell",
+    )
+    if looked.target is not None:
+        st.caption(
+            "◀ marks the truth: " + ("the hidden token." if looked.masked else "the token that came next.")
+        )
+    _moved(looked, moved, layer, n_layer)
+
+
+def _worked(looked: Looked, layer: int, n_layer: int) -> None:
+    """The probability of the truth in the chosen cell, else of the best guess."""
+    logits = lens_logits(looked.model, looked.trace, layer, looked.position)
+    target = looked.target if looked.target is not None else int(logits.argmax())
+    z, log_sum, _ = softmax_parts(logits, target)
+    name = literal(looked.name_of(target))
+    st.markdown(f"**How likely is “{name}” after {layer_name(layer, n_layer)}?**")
+    st.latex(worked.softmax(z, log_sum, len(logits)))
+    st.caption(how_read(looked))
+
+
+def _moved(looked: Looked, moved: Any, layer: int, n_layer: int) -> None:
+    if not layer:
+        st.caption("The embedding is the token’s own vector: nothing has been read yet.")
+        return
+    ids = [*moved.promoted.tolist(), *reversed(moved.suppressed.tolist())]
+    if not ids:
+        st.caption(f"Block {layer} changed no probability by more than a millionth.")
+        return
+    changes = np.asarray(moved.after - moved.before)[ids]
+    st.markdown(f"**What block {layer} changed**")
+    show(
+        viz.signed_bars(
+            [looked.name_of(i) for i in ids],
+            changes,
+            unit=f"change of probability by block {layer}",
+            alt=f"Block {layer} raised {len(moved.promoted)} of these tokens and lowered the others.",
+            mono=True,
+        ),
+        key="inside_moved",
+    )
+
+
+def how_read(looked: Looked) -> str:
+    """How a stream that is not the last is turned into logits."""
+    if looked.model.config.norm_place == "pre":
+        return (
+            "Every layer is read as if it were the last: the stream goes through the model’s final norm and "
+            "output matrix, then softmax. Only the last column is what the model really says."
+        )
+    return (
+        "Every layer is read as if it were the last: this model has no final norm, so the stream goes to the "
+        "output matrix as it is. The embedding has passed no norm yet, so its column is on another scale."
+    )

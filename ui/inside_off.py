@@ -1,0 +1,239 @@
+"""Switching parts off on the screen: what the loss and the next guess are without them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+import viz
+from engine.ablation import Alone, Effect, each_alone, effect
+from engine.metrics import most_likely, softmax, tail_of
+from engine.trace import trace
+from ui import lesson, resources, worked_inside
+from ui.components import show
+from ui.inside_text import Looked
+
+MOST = 128  # tokens read while every part is tried alone
+BARS = 7
+_RANKED, _WANTED = "_inside_ranked", "_inside_ranking_wanted"
+_MANY = 6  # blocks: more rows of buttons get a box of their own to scroll in
+
+
+def key_of(layer: int) -> str:
+    """The widget that switches a block's parts off."""
+    return f"inside_off_{layer}"
+
+
+def options(n_head: int) -> list[str]:
+    """What can be switched off in a block."""
+    return [*(f"H{h + 1}" for h in range(n_head)), "attention", "MLP"]
+
+
+def all_on(n_layer: int) -> None:
+    """For a button: switch everything on."""
+    for layer in range(n_layer):
+        st.session_state[key_of(layer)] = []
+
+
+def switch_off(n_layer: int, layer: int, names: Sequence[str]) -> None:
+    """For a button: switch off some parts of one block and nothing else."""
+    all_on(n_layer)
+    st.session_state[key_of(layer)] = list(names)
+
+
+def draw(looked: Looked) -> None:
+    """The whole view."""
+    left, right = st.columns(2, gap="medium")
+    with left:
+        heads, parts = _switches(looked)
+    with right:
+        if heads or parts:
+            about = (looked.ref, looked.text, looked.trace.hidden, looked.position)
+            found, logits = _without(looked, about, heads, parts)
+            _guess(looked, logits, True)
+            _numbers(looked, found, float(found.divergence[looked.position]))
+        else:
+            _guess(looked, looked.trace.logits[looked.position], False)
+    _ranking(looked)
+
+
+@st.cache_resource(max_entries=64, show_spinner="Reading the text without these parts …")
+def _without(
+    _looked: Looked,
+    about: tuple[Any, ...],
+    heads: tuple[tuple[int, int], ...],
+    parts: tuple[tuple[str, int], ...],
+) -> tuple[Effect, NDArray]:
+    """What is lost, and the logits (V,) at the chosen position; the pass itself is not kept."""
+    hidden = _looked.trace.hidden
+    tokenizer = resources.tokenizer(_looked.ref)
+    cut = trace(_looked.model, tokenizer, _looked.text, ablate=heads, ablate_parts=parts, hidden=hidden)
+    return effect(_looked.trace, cut), cut.logits[_looked.position].copy()
+
+
+def _switches(looked: Looked) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[str, int], ...]]:
+    """Rows of switches, a block each; gives the heads and the halves that are off."""
+    config = looked.model.config
+    names = options(config.n_head)
+    heads: list[tuple[int, int]] = []
+    parts: list[tuple[str, int]] = []
+    st.markdown("**Press what you want to switch off**")
+    with st.container(height=330 if config.n_layer > _MANY else "content", border=False):
+        for layer in range(config.n_layer):
+            stored = st.session_state.get(key_of(layer)) or []
+            if not set(stored) <= set(names):  # chosen in a model of another shape
+                st.session_state[key_of(layer)] = [name for name in stored if name in names]
+            off = st.pills(
+                f"Block {layer + 1}",
+                names,
+                selection_mode="multi",
+                key=key_of(layer),
+                persist_state="session",
+            )
+            heads += [(layer, h) for h in range(config.n_head) if names[h] in off]
+            parts += [
+                (part, layer) for part, name in (("attention", "attention"), ("mlp", "MLP")) if name in off
+            ]
+    st.caption("H1, H2, … are heads. “attention” is all of them and their bias.")
+    st.button("Switch all on", key="inside_all_on", on_click=all_on, args=(config.n_layer,))
+    return tuple(heads), tuple(parts)
+
+
+def _guess(looked: Looked, without: NDArray, changed: bool) -> None:
+    """The distribution at the chosen position, whole and cut."""
+    whole = softmax(looked.trace.logits[looked.position])
+    top = most_likely(whole, BARS, also=looked.target)
+    cut = softmax(without)
+    ids = top.ids.tolist()
+    rival = int(cut.argmax())
+    if rival not in ids:  # what it says instead
+        top = most_likely(whole, BARS - 1, also=looked.target)
+        ids = [*top.ids.tolist(), rival]
+    st.markdown(f"**The guess at** {looked.place()}")
+    fig = viz.distribution_bars(
+        [looked.name_of(i) for i in ids],
+        whole[ids],
+        tail=tail_of(whole, ids),
+        n_tail=len(whole) - len(ids),
+        true_index=None if looked.target is None else ids.index(looked.target),
+        true_note=looked.truth_note,
+        second=cut[ids] if changed else None,
+        second_tail=tail_of(cut, ids) if changed else None,
+        names=("whole model", "without these parts"),
+        colors=(viz.MODEL, viz.NEUTRAL),
+    )
+    show(fig, key="inside_off_guess")
+    if not changed:
+        st.caption("Nothing is switched off: this is the whole model. Press a part on the left.")
+
+
+def _numbers(looked: Looked, found: Effect, divergence: float) -> None:
+    """Loss and KL, worked out."""
+    if np.isnan(found.before):
+        st.caption("The text has one token, which nothing predicts: there is no loss.")
+    else:
+        st.latex(worked_inside.change(found.before, found.after))
+        what = (
+            "Loss: the surprise at the hidden token."
+            if looked.masked
+            else f"Loss: the mean over all {len(looked.trace.ids) - 1} predicted tokens of the text."
+        )
+        st.caption(f"{what} Above 0: worse without.")
+    st.latex(worked_inside.divergence(divergence))
+    st.caption(
+        f"How far the guess q without these parts is from the whole model’s p at position {looked.position}."
+    )
+
+
+def _want_ranking(about: Any) -> None:
+    st.session_state[_WANTED] = about
+
+
+def _ranking(looked: Looked) -> None:
+    """Every part alone, on demand: the change of the loss, as a map and as a table that sorts."""
+    st.subheader("Which part matters most?")
+    config = looked.model.config
+    n = config.n_layer * (config.n_head + 2)
+    about = (looked.ref, looked.text, looked.trace.hidden)
+    kept = st.session_state.get(_RANKED)
+    found: list[Alone] | None = kept[1] if kept and kept[0] == about else None
+    if found is None and st.session_state.get(_WANTED) == about:
+        try:
+            found = _try_all(looked, n)
+        except ValueError as error:
+            st.info(lesson.literal(str(error)))
+            return
+        st.session_state[_RANKED] = (about, found)
+    if found is None:
+        st.write(f"Switch off every head and every half of a block alone, one after the other: {n} passes.")
+        st.button("Try every part alone", key="inside_rank", on_click=_want_ranking, args=(about,))
+        return
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        _ranking_map(found, config.n_layer, config.n_head)
+    with right:
+        rows = sorted(found, key=lambda a: -a.change)
+        st.dataframe(
+            {
+                "block": [a.layer + 1 for a in rows],
+                "part": [part_name(a) for a in rows],
+                "change of loss (nats)": [a.change for a in rows],
+            },
+            hide_index=True,
+            column_config={"change of loss (nats)": st.column_config.NumberColumn(format="%+.4f")},
+            height=250,
+            key="inside_rank_table",
+        )
+    if len(looked.trace.ids) > MOST:
+        where = "around the hidden one" if looked.masked else "of the text"
+        st.caption(f"Read here: {MOST} tokens {where}.")
+
+
+def part_name(alone: Alone) -> str:
+    """A head by its number from 1, or the half of the block."""
+    return {"head": f"H{alone.head + 1}", "attention": "attention", "mlp": "MLP"}[alone.kind]
+
+
+def _try_all(looked: Looked, n: int) -> list[Alone]:
+    bar = st.progress(0.0, "Trying every part alone …")
+    found = []
+    for alone in each_alone(looked.model, looked.trace, most=MOST):
+        found.append(alone)
+        bar.progress(len(found) / n, f"Trying every part alone: {len(found)} of {n}")
+    bar.empty()
+    return found
+
+
+def _ranking_map(found: list[Alone], n_layer: int, n_head: int) -> None:
+    names = options(n_head)
+    grid = np.zeros((n_layer, len(names)))
+    for alone in found:
+        grid[alone.layer, names.index(part_name(alone))] = alone.change
+    heads = [str(h + 1) for h in range(n_head)]
+    worst = max(found, key=lambda a: a.change)
+    fig = viz.cell_map(
+        [str(layer + 1) for layer in range(n_layer)],
+        [*heads, "attn", "MLP"],
+        grid,
+        texts=viz.cell_numbers(grid),
+        hover=[
+            [
+                f"block {i + 1}, {name}\nloss {v:+.6g} nats without it"
+                for name, v in zip(names, row, strict=True)
+            ]
+            for i, row in enumerate(grid)
+        ],
+        scale="signed",
+        unit="change of the loss (nats), above 0: worse without",
+        x_title="head, all attention, MLP",
+        y_title="block",
+        alt=f"Change of the loss with each part switched off alone. Worst without: block {worst.layer + 1}, "
+        f"{part_name(worst)}, {worst.change:+.3g} nats.",
+    )
+
+    def press(column: int, row: int) -> None:
+        switch_off(n_layer, row, [names[column]])
+
+    show(fig, key="inside_rank_map", on_press=press)

@@ -1,0 +1,112 @@
+"""The residual stream on the screen: how long it is, and how much each half of a block adds."""
+
+import streamlit as st
+from numpy.typing import NDArray
+
+import viz
+from engine.inside import Stream, stream
+from ui import inside_text, worked_inside
+from ui.components import show
+from ui.inside_lens import LAYER
+from ui.inside_text import Looked
+
+# What is shown -> (name of the field, scale, unit of the key, whether there is a value for the embedding)
+SHOWN = {
+    "length": ("lengths", "size", "length of the stream (L2 norm)", True),
+    "attention adds": ("attention", "size", "length of what attention adds (L2 norm)", False),
+    "MLP adds": ("mlp", "size", "length of what the MLP adds (L2 norm)", False),
+    "attention’s direction": ("attention_cosine", "signed", "cosine of attention’s update and stream", False),
+    "MLP’s direction": ("mlp_cosine", "signed", "cosine of the MLP’s update and stream", False),
+    "MLP’s share": ("mlp_share", "probability", "MLP / (attention + MLP), lengths", False),
+}
+
+
+def draw(looked: Looked) -> None:
+    """The whole view."""
+    found = stream(looked.trace)
+    shown = st.segmented_control(
+        "In the cells", list(SHOWN), default="length", required=True, key="inside_stream_shown",
+        persist_state="session",
+    )  # fmt: skip
+    left, right = st.columns([3, 2], gap="medium")
+    n_layer = len(looked.trace.residual) - 1
+    inside_text.allowed(LAYER, range(n_layer + 1), n_layer)
+    layer = int(st.session_state[LAYER])
+    with left:
+        _map(looked, found, str(shown), layer)
+    with right:
+        layer = _one(looked, found, n_layer)
+    with left:
+        _added(looked, found, layer)
+
+
+def _map(looked: Looked, found: Stream, shown: str, layer: int) -> None:
+    name, scale, unit, with_embedding = SHOWN[shown]
+    rows, names = looked.rows(), looked.names
+    values: NDArray = getattr(found, name)[:, rows[0] : rows[-1] + 1].T  # (P, layers)
+    columns = looked.layers if with_embedding else looked.layers[1:]
+    first = 0 if with_embedding else 1
+
+    def hover(p: int, column: int) -> str:
+        where = "the embedding" if column + first == 0 else f"block {column + first}"
+        return f"position {rows[p]}: {names[rows[p]]}\n{where}\n{unit}: {values[p, column]:.6g}"
+
+    fig = viz.cell_map(
+        looked.row_labels(),
+        columns,
+        values,
+        texts=viz.cell_numbers(values),
+        hover=[[hover(p, c) for c in range(len(columns))] for p in range(len(rows))],
+        scale=scale,
+        unit=unit,
+        x_title="after block" if with_embedding else "in block",
+        y_title="position",
+        alt=f"{unit} at {len(rows)} positions and {len(columns)} layers.",
+        chosen=(looked.position - rows[0], layer - first if layer >= first else None),
+        color=looked.color,
+    )
+
+    def press(column: int, row: int) -> None:
+        looked.choose(rows[row])
+        st.session_state[LAYER] = column + first
+
+    show(fig, key="inside_stream_map", on_press=press)
+    looked.note_rows()
+
+
+def _one(looked: Looked, found: Stream, n_layer: int) -> int:
+    """The chosen position: lengths by block; gives the chosen block."""
+    layer = int(
+        st.select_slider(
+            "Look at", range(n_layer + 1), key=LAYER, persist_state="session",
+            format_func=lambda n: f"block {n}" if n else "the embedding",
+        )
+    )  # fmt: skip
+    t = looked.position
+    st.markdown(f"**The stream at** {looked.place()}")
+    show(
+        viz.stream_lengths(
+            looked.layers, found.lengths[:, t], found.attention[:, t], found.mlp[:, t], chosen=layer
+        ),
+        key="inside_lengths",
+    )
+    return layer
+
+
+def _added(looked: Looked, found: Stream, layer: int) -> None:
+    """The chosen block's update worked out."""
+    t = looked.position
+    if not layer:
+        st.caption("The embedding starts the stream. Choose a block to see what it adds.")
+        return
+    before, added = float(found.lengths[layer - 1, t]), float(found.attention[layer - 1, t])
+    st.markdown(f"**Block {layer}: attention a is added to the stream x**")
+    if added > 0 and before > 0:
+        st.latex(worked_inside.longer(before, added, float(found.attention_cosine[layer - 1, t])))
+        st.latex(worked_inside.share(float(found.mlp[layer - 1, t]), added))
+    after_norm = looked.model.config.norm_place == "post"
+    st.caption(
+        "cos is 1 if a points along x, 0 if it stands at a right angle and says something new, negative if "
+        "it takes something back. m is what the MLP adds after it."
+        + (" In this model a norm follows each sum and sets its length anew." if after_norm else "")
+    )

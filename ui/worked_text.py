@@ -1,0 +1,163 @@
+"""Worked formulas of a whole text: the chain rule, log-sum-exp, entropy; numbers too small for a float."""
+
+import math
+
+from ui.worked import LARGEST, aligned, tex, tie
+
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def mantissa(log: float, digits: int = 4) -> tuple[str, int]:
+    """Write the number whose natural log is `log` as m × 10^e, also where a float would be 0.
+
+    >>> mantissa(math.log(0.00123)), mantissa(-2000.0), mantissa(math.log(9.99996), 4)
+    (('1.230', -3), ('2.577', -869), ('1.000', 1))
+    """
+    power = log / math.log(10)
+    exponent = math.floor(power)
+    written = f"{10 ** (power - exponent):.{digits - 1}f}"
+    return (f"{1:.{digits - 1}f}", exponent + 1) if float(written) >= 10 else (written, exponent)
+
+
+def product(log: float, digits: int = 4) -> str:
+    """The number whose natural log is `log`, for a table.
+
+    >>> product(-2000.0), product(0.0)
+    ('2.577×10⁻⁸⁶⁹', '1.000')
+    """
+    if not math.isfinite(log):
+        return "0" if log == -math.inf else "not finite"
+    written, exponent = mantissa(log, digits)
+    return written + (f"×10{str(exponent).translate(_SUPERSCRIPT)}" if exponent else "")
+
+
+def _product_tex(log: float, digits: int) -> str:
+    written, exponent = mantissa(log, digits)
+    return written + (rf"\times10^{{{exponent}}}" if exponent else "")
+
+
+def chain(total: float, n: int, n_bytes: int, *, digits: int = 4) -> str:
+    """From the sum of logs to the probability of the text, loss, perplexity and bits per byte.
+
+    Args:
+        total: natural log of the probability of all scored tokens together.
+        n: how many these are.
+        n_bytes: how many bytes they have.
+        digits: of the results; what goes into them has as many more as that needs.
+    """
+    loss, bits = -total / n, -total / math.log(2) / n_bytes
+    n_loss = tie(math.exp, loss, digits=digits) if loss < LARGEST else digits
+    exponent = mantissa(total, digits)[1]
+
+    def scaled(x: float) -> float:
+        return math.exp(-x - exponent * math.log(10))
+
+    n_total = tie(
+        [lambda x: x / n, lambda x: x / math.log(2) / n_bytes, scaled],
+        -total,
+        digits=[n_loss, digits, digits],
+    )
+    shown = tex(-total, n_total)
+    minus = "-" if total < 0 else ""
+    return aligned(
+        rf"\ln P &= \sum_{{t=1}}^{{{n}}} \ln p_t = {minus}{shown}",
+        rf"P &= \prod_{{t=1}}^{{{n}}} p_t = e^{{{minus}{shown}}} = {_product_tex(total, digits)}",
+        rf"\text{{loss}} &= \frac{{-\ln P}}{{{n}}} = \frac{{{shown}}}{{{n}}}"
+        rf" = {tex(loss, n_loss)}\ \text{{nats}}",
+        rf"\text{{perplexity}} &= e^{{{tex(loss, n_loss)}}} = {tex(exp(loss), digits)}",
+        rf"\text{{bits per byte}} &= \frac{{{shown}}}{{\ln 2 \cdot {n_bytes}}} = {tex(bits, digits)}",
+    )
+
+
+def log_prob(z: float, log_total: float, v: int, *, unit: str = "nats", digits: int = 4) -> str:
+    """From a logit and the log-sum-exp of all logits to a log-probability and a probability.
+
+    Args:
+        z: the token's logit.
+        log_total: log Σ exp(z) over the vocabulary.
+        v: how many tokens the sum runs over.
+        unit: of the log-probability, "nats" or "bits".
+        digits: of the results.
+    """
+    value = z - log_total
+    n_value = tie(math.exp, value, digits=digits) if value else digits
+    places = [n_value]
+    computes = [lambda a, b: a - b]
+    if unit == "bits":
+        computes.append(lambda a, b: (a - b) / math.log(2))
+        places.append(digits)
+    n = tie(computes, z, log_total, digits=places)
+    lines = [
+        rf"z &= {tex(z, n)}",
+        rf"\operatorname{{LSE}} &= \ln \sum_{{j=1}}^{{{v}}} e^{{z_j}} = {tex(log_total, n)}",
+        rf"\ln p &= z - \operatorname{{LSE}} = {tex(value, n_value)}",
+        rf"p &= e^{{{tex(value, n_value)}}} = {tex(math.exp(value), digits)}",
+    ]
+    if unit == "bits":
+        lines.append(
+            rf"\log_2 p &= \frac{{\ln p}}{{\ln 2}} = {tex(value / math.log(2), digits)}\ \text{{bits}}"
+        )
+    return aligned(*lines)
+
+
+def corpus(total: float, n: int, n_bytes: int, *, digits: int = 4) -> str:
+    """Loss, perplexity and bits per byte of a long text, from the sum of all surprisals.
+
+    Args:
+        total: natural log of the probability of all scored tokens together.
+        n: how many these are.
+        n_bytes: how many bytes they have.
+        digits: of the results.
+    """
+    loss, bits = -total / n, -total / math.log(2) / n_bytes
+    n_loss = tie(math.exp, loss, digits=digits) if loss < LARGEST else digits
+    n_total = tie([lambda x: x / n, lambda x: x / math.log(2) / n_bytes], -total, digits=[n_loss, digits])
+    shown = tex(-total, n_total)
+    return aligned(
+        rf"\text{{loss}} &= \frac{{1}}{{{n}}} \sum_{{t=1}}^{{{n}}} -\ln p_t = \frac{{{shown}}}{{{n}}}",
+        rf"&= {tex(loss, n_loss)}\ \text{{nats per token}}",
+        rf"\text{{perplexity}} &= e^{{{tex(loss, n_loss)}}} = {tex(exp(loss), digits)}",
+        rf"\text{{bits per byte}} &= \frac{{{shown}}}{{\ln 2 \cdot {n_bytes}}} = {tex(bits, digits)}",
+    )
+
+
+def exp(x: float) -> float:
+    """e^x, infinite where a float ends."""
+    return math.exp(x) if x < LARGEST else math.inf
+
+
+def pieces(parts: tuple[list[float], list[float]], unit: str, *, digits: int = 4, most: int = 4) -> str:
+    """The surprisals of two models for one piece of text: sums over their tokens, and the difference.
+
+    Args:
+        parts: surprisals of each model's tokens in the piece, in `unit`.
+        unit: "nats" or "bits".
+        digits: of the difference.
+        most: terms of a sum that are written out.
+    """
+    sums = [sum(part) for part in parts]
+    n = tie(lambda a, b: a - b, *sums, digits=digits) if sums[0] != sums[1] else digits
+    lines = []
+    for name, part, total in zip("AB", parts, sums, strict=True):
+        terms = ""
+        if 1 < len(part) <= most:
+            n_terms = tie(lambda *xs: sum(xs), *part, digits=n)
+            terms = " + ".join(tex(x, n_terms) for x in part) + " = "
+        elif len(part) > most:
+            terms = rf"\sum_{{i=1}}^{{{len(part)}}} -\ln p_i = ".replace(
+                r"\ln", r"\ln" if unit == "nats" else r"\log_2"
+            )
+        lines.append(rf"s_{name} &= {terms}{tex(total, n)}\ \text{{{unit}}}")
+    lines.append(rf"s_A - s_B &= {tex(sums[0] - sums[1], digits)}\ \text{{{unit}}}")
+    return aligned(*lines)
+
+
+def distances(kl_ab: float, kl_ba: float, js: float, unit: str, *, digits: int = 4) -> str:
+    """Distances between the distributions of two models at one place, all given in `unit`."""
+    log = r"\ln" if unit == "nats" else r"\log_2"
+    return aligned(
+        rf"D_{{\text{{KL}}}}(A \Vert B) &= \sum_v a_v {log} \frac{{a_v}}{{b_v}}",
+        rf"&= {tex(kl_ab, digits)}",
+        rf"D_{{\text{{KL}}}}(B \Vert A) &= {tex(kl_ba, digits)}",
+        rf"D_{{\text{{JS}}}} &= {tex(js, digits)}\ \text{{{unit}}}",
+    )

@@ -1,0 +1,91 @@
+"""Two models on one text: which of them is the more surprised, piece by piece."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from viz.along import block_means
+from viz.curves import _point_hover, _token_axis
+from viz.text import escape, format_count, format_number
+from viz.theme import DIVERGING_COLORS, DIVERGING_SCALE, FONT_SIZE, INK, NEUTRAL, finish, sample_scale
+
+PIECES = 256  # up to so many have a bar each
+
+
+def difference_color(x: float, most: float) -> str:
+    """`#RRGGBB` of a difference between -most and most; 0 is the middle of the scale."""
+    return sample_scale(DIVERGING_COLORS, 0.5 + 0.5 * x / most if most > 0 else 0.5)
+
+
+def difference_bars(
+    pieces: Sequence[str],
+    difference: ArrayLike,
+    *,
+    unit: str = "nats",
+    names: tuple[str, str] = ("A", "B"),
+    selected: int | None = None,
+) -> go.Figure:
+    """Surprisal of the first model minus that of the second, for every piece of the text.
+
+    Args:
+        pieces: (S,) visible texts; not escaped.
+        difference: (S,) in `unit`; below 0 the first model was less surprised.
+        unit: `"nats"` or `"bits"`, part of the axis title.
+        names: of the models.
+        selected: a piece to frame.
+    """
+    y = np.asarray(difference, np.float64)
+    size, begins = 1, np.arange(len(y))
+    if len(y) > PIECES:
+        begins, y, size = block_means(y)
+    top = float(np.abs(y).max()) if len(y) else 1.0
+    few = len(y) <= 8
+    hover = (
+        [f"from piece {format_count(int(b))}: mean {v:.6g} {unit}" for b, v in zip(begins, y, strict=True)]
+        if size > 1
+        else _point_hover(pieces, y, f"{names[0]} minus {names[1]}, in {unit}:")
+    )
+    fig = go.Figure(
+        go.Bar(
+            x=begins.astype(np.int32),
+            y=y.astype(np.float32),
+            width=size * 0.8,
+            name=escape(f"{names[0]} minus {names[1]}"),
+            marker={
+                "color": y,
+                "colorscale": DIVERGING_SCALE,
+                "cmin": -top or -1.0,
+                "cmax": top or 1.0,
+                "line": {"color": INK, "width": [2 if b == selected and size == 1 else 0 for b in begins]},
+            },
+            customdata=hover,
+            hovertemplate="%{customdata}<extra></extra>",
+            text=[format_number(v) for v in y] if few else None,
+            textposition="outside",
+            constraintext="none",
+            textfont={"size": FONT_SIZE, "color": INK},
+            textangle=0,
+            cliponaxis=False,
+        )
+    )
+    if size == 1:
+        _token_axis(fig, pieces)
+        fig.update_xaxes(title_text="piece of the text")
+    else:
+        fig.update_xaxes(title_text=f"piece of the text, mean of {format_count(size)} each", nticks=8)
+    fig.add_hline(y=0, line={"color": NEUTRAL, "width": 1})
+    for side, (name, place) in enumerate(((names[1], "top"), (names[0], "bottom"))):
+        fig.add_annotation(
+            x=1, xref="x domain", xanchor="right", y=1 - side, yref="y domain", yanchor=place,
+            text=f"{escape(name)} does better", showarrow=False,
+        )  # fmt: skip
+    fig.update_yaxes(
+        title_text=f"{escape(names[0])} minus {escape(names[1])} ({unit})", range=[-1.35 * top, 1.35 * top]
+    )
+    alt = f"Surprisal of {names[0]} minus {names[1]} over {format_count(len(pieces))} pieces, in {unit}."
+    if len(y):
+        worst = int(np.abs(y).argmax())
+        alt += f" Largest: {format_number(float(y[worst]))} at piece {format_count(int(begins[worst]))}."
+    return finish(fig, height=300, alt=alt, showlegend=False)
