@@ -96,8 +96,7 @@ def table(both: Both, unit: str) -> None:
 
 
 label, other = second_model(ref)
-long = max(len(text) // 2, 1) > min(ref.context_length, other.context_length) // 2
-measure, whole = controls(long)
+measure, whole = controls(len(text) > min(ref.context_length, other.context_length))
 body = st.container()
 lesson.try_this(
     lesson.Step(

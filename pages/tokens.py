@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import lesson, nav, session, tokens_compare, tokens_languages, tokens_pieces
+from ui import lesson, merge_lab, nav, session, tokens_compare, tokens_languages, tokens_pieces
 
 nav.require_app()
 
@@ -80,8 +80,6 @@ else:
     if view == COMPARE:
         tokens_compare.draw(written)
     elif view == TRAIN:
-        from ui import merge_lab
-
         merge_lab.draw(written)
     else:
         tokens_pieces.draw(written)

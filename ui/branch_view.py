@@ -20,7 +20,7 @@ def switcher(text: Writing) -> None:
     if len(names) < 2:
         return
     st.session_state[BRANCH] = text.branch.name
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.segmented_control(
             "Branch", names, required=True, key=BRANCH, on_change=_switch, args=(text,),
             format_func=lambda name: f"Branch {name}", label_visibility="collapsed",

@@ -5,24 +5,27 @@ import streamlit as st
 from engine.dice import cumulative_line
 from engine.sampling import sampling_stages
 from ui import resources
-from ui.components import select, show, token_strip
+from ui.branches import Branch, Draw, Writing
+from ui.components import current, select, show, token_strip
 from ui.lesson import literal
 from ui.resources import ModelRef
-from ui.writing import Writing, logits_after
-from viz import format_prob, token_color, visible
+from ui.writing import logits_after, seen
+from viz import format_count, format_number, format_prob, token_color, visible
 from viz.draws import draw_line
 
-CHIPS = 40  # drawn tokens that can be looked at
+CHIPS = 40  # tokens that have a chip, unless all are asked for
+ALL = "generation_all_chips"
 
 
 def _first_chip(text: Writing) -> int:
-    """The oldest drawn token that has a chip."""
-    return max(0, len(text.draws) - CHIPS)
+    """The oldest token that has a chip."""
+    return 0 if st.session_state.get(ALL) else max(0, len(text.draws) - CHIPS)
 
 
 def look_at_last(text: Writing, *, key: str) -> None:
-    """Choose the token that was drawn last."""
-    select(key, len(text.draws) - 1 - _first_chip(text))
+    """Choose the token that came last."""
+    if text.draws:
+        select(key, len(text.draws) - 1 - _first_chip(text))
 
 
 def dice(ref: ModelRef, prompt: list[int], text: Writing, *, key: str) -> None:
@@ -30,21 +33,61 @@ def dice(ref: ModelRef, prompt: list[int], text: Writing, *, key: str) -> None:
     if not text.draws:
         return
     st.subheader("How chance picked")
+    st.caption(in_numbers(text.branch))
+    if len(text.draws) > CHIPS:
+        every = f"Show all {format_count(len(text.draws))} tokens"
+        st.toggle(every, key=ALL, persist_state="session", on_change=select, args=(key, 0))
     start = _first_chip(text)
     recent = text.draws[start:]
-    chances = [format_prob(draw.prob) for draw in recent]
     last = len(recent) - 1
+    if (current(key, last) or 0) > last:  # undone, or another branch is shorter
+        select(key, last)
     chosen = token_strip(
         [[draw] for draw in recent],
         key=key,
         selected=last,
-        values=chances,
-        label="Drawn tokens, each with its chance",
+        values=["forced" if draw.forced else format_prob(draw.prob) for draw in recent],
+        label="The tokens after the prompt, each with its chance",
     )
-    at = start + (last if chosen is None else chosen)
+    at = start + (last if chosen is None else min(chosen, last))
     draw = text.draws[at]
-    logits = logits_after(ref, (*prompt, *text.ids[:at]))
-    line = cumulative_line(sampling_stages(logits, **draw.settings)[-1].probs, show=[draw.id])
+    name = literal(visible(draw.data))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            f"Rewind to before “{name}”",
+            key="generation_rewind",
+            on_click=text.rewind,
+            args=(at,),
+        )
+        st.caption("and go on in a new branch; this one stays.")
+    if draw.forced:
+        st.caption(_no_dice(draw, name))
+    else:
+        _line(ref, [*prompt, *text.ids[:at]], draw, key="generation_dice")
+
+
+def in_numbers(branch: Branch) -> str:
+    """How likely the model itself finds a branch."""
+    n, forced = len(branch.draws), branch.n_forced
+    words = f"{format_count(n)} token{'s' * (n > 1)}" + (f", {forced} of them forced" if forced else "")
+    log_prob, each = format_number(branch.log_prob), format_number(branch.per_token)
+    return f"{words}. Under the model alone log P = {log_prob} nats, {each} a token."
+
+
+def _no_dice(draw: Draw, name: str) -> str:
+    left = f"It would have been drawn with {format_prob(draw.prob)}."
+    gone = "The cuts had removed it."
+    return (
+        f"**{name}** was forced: no dice were thrown. The model alone gave it "
+        f"{format_prob(draw.model_prob)}. {left if draw.prob else gone}"
+    )
+
+
+def _line(ref: ModelRef, before: list[int], draw: Draw, *, key: str) -> None:
+    """The line from 0 to 1 on which the number fell."""
+    assert draw.u is not None
+    stages = sampling_stages(logits_after(ref, before), **draw.settings, previous=seen(ref, before))
+    line = cumulative_line(stages[-1].probs, show=[draw.id])
     single = [stretch.n_tokens == 1 for stretch in line]
     data_of = resources.tokenizer(ref).token_bytes
     labels = [
@@ -52,10 +95,7 @@ def dice(ref: ModelRef, prompt: list[int], text: Writing, *, key: str) -> None:
     ]
     colors = [token_color(s.id) if one else None for s, one in zip(line, single, strict=True)]
     fell = next(i for i, stretch in enumerate(line) if stretch.id == draw.id and single[i])
-    show(
-        draw_line(labels, [(s.low, s.high) for s in line], u=draw.u, chosen=fell, colors=colors),
-        key=f"{key}_line",
-    )
+    show(draw_line(labels, [(s.low, s.high) for s in line], u=draw.u, chosen=fell, colors=colors), key=key)
     st.caption(
         f"A random number, u = {draw.u:.6f}, picks the token in whose stretch it falls: "
         f"from {line[fell].low:.6f} to {line[fell].high:.6f} is **{literal(labels[fell])}**. "

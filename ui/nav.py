@@ -29,7 +29,7 @@ PAGES = (
         "next_token", "Next token", "🎯", "What the model expects at every position, and how surprised it is."
     ),
     PageInfo("attention", "Attention", "👀", "Which earlier tokens each head looks at."),
-    PageInfo("inside", "Inside", "🔬", "What each layer would say, what each part adds, what if it were off."),
+    PageInfo("inside", "Inside", "🔬", "What each layer would say, what each part adds to the guess."),
     PageInfo("compare", "Compare", "⚖️", "Two models on one text: where each is the more surprised."),
     PageInfo("training", "Training", "📈", "Train your own model and watch it learn."),
     PageInfo("masking", "Masking", "🎭", "Guessing hidden words, against guessing the next one."),

@@ -1,41 +1,165 @@
-"""How a token is drawn: the settings that a person turns, and their seed."""
+"""How a token is drawn: the settings that a person turns, and their seed. They stand in the address."""
 
 import secrets
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import streamlit as st
 
-DEFAULTS = {"temperature": 1.0, "generation_p": 0.9, "generation_k": 0, "generation_seed": 1}
-KEEP: dict[str, Any] = {"persist_state": "session"}
+from ui import resources, session
+from ui.resources import ModelRef
+
+DEFAULTS: dict[str, Any] = {
+    "temperature": 1.0, "top_k": 0, "top_p": 0.9, "min_p": 0.0, "penalty": 1.0, "seed": 1, "tokens": 60,
+}  # fmt: skip
+STOP = "generation_stop_at_end"
+VIEWS = ("Write", "Waterfall", "Strategies", "Tree", "1,000 draws")
 HELP = {
     "temperature": "Logits are divided by it: below 1 the likely get likelier. 0 is exactly greedy.",
-    "k": "Keep only the k likeliest tokens. 0 is off.",
-    "p": "Keep the likeliest tokens until together they reach p, at least one. 1 is off.",
+    "top_k": "Keep only the k likeliest tokens. 0 is off.",
+    "top_p": "Keep the likeliest tokens until together they reach p, at least one. 1 is off.",
     "min_p": "Keep tokens with at least this share of the likeliest one’s probability. 0 is off.",
+    "penalty": "Logits of tokens that the model has in view are made smaller: a positive one is divided "
+    "by it, a negative one multiplied. 1 is off.",
     "seed": "The same seed and the same settings give the same text, in one go or token by token.",
+    "stop": "Writing ends with the token that ends a line. A story is one line.",
 }
 
 
-def _new_seed() -> None:
-    st.session_state["generation_seed"] = secrets.randbelow(1_000_000)
+class Settings(NamedTuple):
+    """What the widgets say.
+
+    Attributes:
+        draw: keywords of `engine.stages.sampling_stages`.
+        seed: of the random numbers.
+        n: tokens to write.
+        stop_ids: the tokens that end the writing.
+    """
+
+    draw: dict[str, Any]
+    seed: int
+    n: int
+    stop_ids: frozenset[int]
 
 
-def controls(vocab_size: int) -> tuple[dict[str, Any], int, int]:
-    """The settings of a draw, the seed, and how many tokens to write."""
+def begin() -> None:
+    """Give every setting its first value, unless a link has said it. Before any widget is drawn."""
     for key, value in DEFAULTS.items():
-        if key not in st.query_params:  # a link has said it
+        if key not in st.query_params:
             st.session_state.setdefault(key, value)
-    heat = st.slider(
-        "Temperature", 0.0, 3.0, step=0.05, key="temperature", bind="query-params", help=HELP["temperature"]
-    )
-    k = st.number_input("Top-k", 0, step=1, key="generation_k", help=HELP["k"], **KEEP)
+    st.session_state.setdefault(STOP, True)
+    if "lab" not in st.query_params:
+        st.session_state.setdefault("lab", VIEWS[0])
+
+
+def reset() -> None:
+    """All settings as at first; only the seed stays. For `on_click`."""
+    st.session_state.update({key: value for key, value in DEFAULTS.items() if key != "seed"})
+
+
+def settings(ref: ModelRef) -> Settings:
+    """What the widgets say, also before they are drawn in this run: for `on_click`, and for other views."""
+    said = {key: st.session_state.get(key, value) for key, value in DEFAULTS.items()}
+    draw = {
+        "temperature": float(said["temperature"]),
+        "top_k": int(said["top_k"]) or None,
+        "top_p": float(said["top_p"]),
+        "min_p": float(said["min_p"]) or None,
+        "repetition_penalty": float(said["penalty"]),
+    }
+    stop = line_ends(ref) if st.session_state.get(STOP, True) else frozenset()
+    return Settings(draw, int(said["seed"]), int(said["tokens"]), stop)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def line_ends(ref: ModelRef) -> frozenset[int]:
+    """Tokens that end a line: in the stories, a story."""
+    return frozenset(resources.tokenizer(ref).line_end_ids)
+
+
+def new_seed() -> None:
+    """Another seed. For `on_click`."""
+    st.session_state["seed"] = secrets.randbelow(1_000_000)
+
+
+def temperature() -> None:
+    """The slider of the temperature."""
+    st.slider("Temperature", 0.0, 3.0, step=0.01, key="temperature", bind="query-params",
+              help=HELP["temperature"])  # fmt: skip
+
+
+def top_k(vocab_size: int) -> None:
+    """The box of top-k."""
+    k = st.number_input("Top-k", 0, step=1, key="top_k", bind="query-params", help=HELP["top_k"])
     if k > vocab_size:
-        st.caption(f"The vocabulary has {vocab_size} tokens: all are kept.")
-    p = st.slider("Top-p", 0.0, 1.0, step=0.01, key="generation_p", help=HELP["p"], **KEEP)
+        st.caption(f"The vocabulary has {vocab_size} token{'s' * (vocab_size > 1)}: all are kept.")
+
+
+def top_p() -> None:
+    """The slider of top-p."""
+    st.slider("Top-p", 0.0, 1.0, step=0.01, key="top_p", bind="query-params", help=HELP["top_p"])
+
+
+def min_p() -> None:
+    """The slider of min-p."""
+    st.slider("Min-p", 0.0, 1.0, step=0.01, key="min_p", bind="query-params", help=HELP["min_p"])
+
+
+def penalty() -> None:
+    """The slider of the repetition penalty."""
+    st.slider("Repetition penalty", 1.0, 2.0, step=0.01, key="penalty", bind="query-params",
+              help=HELP["penalty"])  # fmt: skip
+
+
+def seed_box() -> None:
+    """The box of the seed, and a button for another one."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.number_input("Seed", 0, 2**31, key="seed", bind="query-params", help=HELP["seed"], width=150)
+        st.button("New seed", key="generation_new_seed", on_click=new_seed)
+
+
+def length() -> None:
+    """How many tokens to write at most."""
+    st.number_input("Tokens to write", 1, 1000, key="tokens", bind="query-params", width=150)
+
+
+def stop_at_end(ref: ModelRef) -> None:
+    """Whether the end of a story ends the writing."""
+    what = "the story" if ref.corpus == "stories" else "the line"
+    st.toggle(f"Stop at the end of {what}", key=STOP, persist_state="session", help=HELP["stop"])
+
+
+def in_a_row(vocab_size: int) -> None:
+    """The settings of a draw side by side, in the order in which they act."""
+    first, second, third, fourth, fifth = st.columns(5, gap="small")
+    with first:
+        penalty()
+    with second:
+        temperature()
+    with third:
+        top_k(vocab_size)
+    with fourth:
+        top_p()
+    with fifth:
+        min_p()
+
+
+def in_a_column(ref: ModelRef, vocab_size: int) -> None:
+    """All settings, the rarer ones folded away."""
+    temperature()
+    top_k(vocab_size)
+    top_p()
     with st.expander("More"):
-        min_p = st.slider("Min-p", 0.0, 1.0, 0.0, 0.01, key="generation_min_p", help=HELP["min_p"], **KEEP)
-        n = st.number_input("Tokens to write", 1, 1000, 60, key="generation_n", **KEEP)
-        seed = st.number_input("Seed", 0, 2**31, key="generation_seed", help=HELP["seed"], **KEEP)
-        st.button("New seed", key="generation_new_seed", on_click=_new_seed)
-    settings = {"temperature": heat, "top_k": int(k) or None, "top_p": p, "min_p": min_p or None}
-    return settings, int(seed), int(n)
+        min_p()
+        penalty()
+        length()
+        stop_at_end(ref)
+        seed_box()
+
+
+def link() -> str:
+    """The address of this page with model, text and all settings in it."""
+    ref = session.model()
+    said = {key: st.session_state.get(key, value) for key, value in DEFAULTS.items()}
+    where = str(st.context.url or "").partition("?")[0]
+    return f"{where}?{urlencode({'model': ref.id if ref else '', 'text': session.text(), **said})}"

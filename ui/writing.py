@@ -1,136 +1,143 @@
-"""A text that a person lets a model write: its draws, kept for the session, and how the text is shown."""
+"""Letting a model write after the sidebar's text: drawing, forcing, and how the text is shown."""
 
 import html
 import re
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.metrics import kl_divergence
-from engine.sampling import Stage, TextStream, generate, next_logits
+from engine.sampling import Stage, generate, next_logits, sampling_stages
 from engine.tokenizers import Token
-from ui import resources
+from engine.waterfall import CUTS
+from ui import resources, session
+from ui.branches import Draw, Writing
 from ui.lesson import LONGEST_TRUTH
 from ui.resources import ModelRef
+from ui.sampling_form import Settings
 from viz import format_count, format_nats, format_number, format_prob
 
-_STORE = "_writing"
+_STORE, _OTHERS = "_writing", "_writings_of_other_texts"
+_KEPT = 8  # texts whose writing is kept besides the present one
 _SHOWN = 1500  # characters of a long prompt that are drawn
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]"
 )  # would vanish, or turn the line around
 
 
-class Draw(NamedTuple):
-    """One drawn token: what it is, the number that chose it, and the settings of that moment.
-
-    Attributes:
-        prob: what it was drawn with.
-        model_prob: the model's own, before temperature and cuts.
-        settings: keywords of `engine.sampling.sampling_stages`.
-    """
-
-    id: int
-    data: bytes
-    u: float
-    prob: float
-    model_prob: float
-    settings: dict[str, Any]
-
-
-class Writing:
-    """What was drawn after one prompt by one model. It lasts as long as prompt and model stay the same."""
-
-    def __init__(self, about: tuple[str, str]) -> None:
-        self.about = about
-        self.draws: list[Draw] = []
-        self.asked = 0  # by the last "write"
-        self.done = 0
-        self.seconds = 0.0
-
-    @property
-    def ids(self) -> list[int]:
-        """What was drawn."""
-        return [draw.id for draw in self.draws]
-
-    def text(self, *, ended: bool = True) -> str:
-        """What was drawn, as text; until it has ended, half a character waits for its other half."""
-        stream = TextStream()
-        text = "".join([stream.push(draw.data) for draw in self.draws])
-        return text + stream.end() if ended else text
-
-    def undo(self) -> None:
-        """Take the last token back. For `on_click`."""
-        self.draws = self.draws[:-1]
-        self.asked = 0
-
-    def restart(self) -> None:
-        """Back to the prompt. For `on_click`."""
-        self.draws, self.asked = [], 0
-
-    def draw_one(self, ref: ModelRef, prompt: list[int], seed: int, settings: dict[str, Any]) -> None:
-        """Draw one more token."""
-        self.asked = 0
-        list(self.go_on(ref, prompt, 1, seed, settings))
-
-    def go_on(
-        self, ref: ModelRef, prompt: list[int], n: int, seed: int, settings: dict[str, Any]
-    ) -> Iterator[Draw]:
-        """Draw n more tokens, kept as they come. A seed gives the same text in one go and step by step."""
-        checkpoint = resources.load(ref)
-        skip = len(self.draws)
-        for step in generate(
-            checkpoint.model, prompt + self.ids, n_tokens=n, seed=seed, skip=skip, **settings
-        ):
-            data, probs = checkpoint.tokenizer.token_bytes(step.id), step.probs
-            draw = Draw(
-                step.id, data, step.u, float(probs[step.id]), float(step.model_probs[step.id]), settings
-            )
-            self.draws.append(draw)
-            yield draw
-
-
 def writing(ref: ModelRef, prompt: str) -> Writing:
-    """What this person's model has written after this prompt so far."""
+    """What this person's model has written after this prompt so far; that of other prompts is kept."""
     about = (ref.id + ref.identity, prompt)
-    kept = st.session_state.get(_STORE)
-    if kept is None or kept.about != about:
-        kept = st.session_state[_STORE] = Writing(about)
-    return kept
+    now: Writing | None = st.session_state.get(_STORE)
+    if now is not None and now.about == about:
+        return now
+    others: dict[tuple[str, str], Writing] = st.session_state.setdefault(_OTHERS, {})
+    if now is not None and not now.empty:
+        others[now.about] = now
+        while len(others) > _KEPT:
+            del others[next(iter(others))]
+    found = others.pop(about, None) or Writing(about)
+    st.session_state[_STORE] = found
+    return found
 
 
-def forget() -> None:
-    """Back to the bare prompt, whatever it is."""
-    st.session_state.pop(_STORE, None)
+def begin_again() -> None:
+    """Go on from the bare prompt; what was written stays as a branch. For `on_click`."""
+    now: Writing | None = st.session_state.get(_STORE)
+    if now is not None:
+        now.rewind(0)
 
 
-def write(panel: DeltaGenerator, text: Writing, halves: tuple[str, str], how: tuple[Any, ...]) -> None:
+def say_what_is_kept(text: Writing) -> None:
+    """After a change of the sidebar's text: the old text's branches are not lost, and the way back."""
+    others: dict[tuple[str, str], Writing] = st.session_state.get(_OTHERS, {})
+    same = [other for other in others.values() if other.about[0] == text.about[0]]
+    if not same or not text.empty:
+        return
+    n = sum(len(other.branches) for other in same)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            f"A new beginning. What was written after earlier texts is kept: {n} branch{'es' * (n > 1)}."
+        )
+        st.button("Back to the last one", key="generation_back", on_click=session.set_text,
+                  args=(same[-1].about[1],))  # fmt: skip
+
+
+def go_on(text: Writing, ref: ModelRef, prompt: list[int], n: int, how: Settings) -> Iterator[Draw]:
+    """Draw up to n more tokens, kept as they come. A seed gives the same text in one go and step by step."""
+    checkpoint, branch = resources.load(ref), text.branch
+    steps = generate(
+        checkpoint.model,
+        prompt + branch.ids,
+        n_tokens=n,
+        seed=how.seed,
+        stream=branch.stream,
+        skip=len(branch.draws),
+        stop_ids=how.stop_ids,
+        **how.draw,
+    )
+    for step in steps:
+        data, own = checkpoint.tokenizer.token_bytes(step.id), float(step.model_probs[step.id])
+        drawn = Draw(step.id, data, step.u, float(step.probs[step.id]), own, how.draw, how.seed)
+        branch.draws.append(drawn)
+        yield drawn
+
+
+def draw_one(text: Writing, ref: ModelRef, prompt: list[int], how: Settings) -> None:
+    """Draw one more token."""
+    text.asked, text.message = 0, ""
+    list(go_on(text, ref, prompt, 1, how))
+
+
+def force(text: Writing, ref: ModelRef, prompt: Sequence[int], token_id: int, how: Settings) -> None:
+    """Put a chosen token at the end, with the probabilities that it had there."""
+    ids = [*prompt, *text.ids]
+    stages = sampling_stages(logits_after(ref, ids), **how.draw, previous=seen(ref, ids))
+    own, prob = float(stages[0].probs[token_id]), float(stages[-1].probs[token_id])
+    data = resources.tokenizer(ref).token_bytes(token_id)
+    text.force(Draw(token_id, data, None, prob, own, how.draw, how.seed))
+
+
+def seen(ref: ModelRef, ids: Sequence[int]) -> Sequence[int]:
+    """The tokens that the model sees, which are those that the repetition penalty counts."""
+    return ids[-ref.context_length :]
+
+
+def write(
+    panel: DeltaGenerator,
+    text: Writing,
+    halves: tuple[str, str],
+    ref: ModelRef,
+    prompt: list[int],
+    how: Settings,
+) -> None:
     """Write into the page as the tokens come. Any click ends this run at the next token; what is there stays.
 
     Args:
         panel: the place of the text.
         text: is written on.
         halves: the prompt, see `halves`.
-        how: arguments of `Writing.go_on`.
+        ref: the model.
+        prompt: its ids.
+        how: the settings.
     """
-    text.asked, text.done, began = how[2], 0, time.perf_counter()
-    for _ in text.go_on(*how):
+    text.asked, text.done, began = how.n, 0, time.perf_counter()
+    for drawn in go_on(text, ref, prompt, how.n, how):
         text.done, text.seconds = text.done + 1, time.perf_counter() - began
+        if drawn.id in how.stop_ids:
+            text.asked = text.done
         panel.html(written(*halves, text.text(ended=False)))
 
 
-def notes(ref: ModelRef, prompt: str, n_prompt: int, text: Writing) -> None:
+def notes(ref: ModelRef, prompt: str, n_prompt: int, text: Writing, stop_ids: frozenset[int]) -> None:
     """One line each: what the model sees, how the writing ended, a hint."""
-    total = n_prompt + len(text.draws)
-    if total > ref.context_length:
-        st.caption(
-            f"Using the last {format_count(ref.context_length)} of {format_count(total)} tokens: "
-            "the model can’t see more at once."
-        )
+    if text.message:
+        st.warning(text.message)
+    say_what_is_seen(ref, n_prompt + len(text.draws))
     if prompt.endswith(" ") and not text.draws:
         st.caption(
             "The prompt ends in a space. Most words bring their own space along: "
@@ -141,8 +148,17 @@ def notes(ref: ModelRef, prompt: str, n_prompt: int, text: Writing) -> None:
             f"Stopped after {text.done} of {text.asked} tokens. They stay, and Write goes on from here."
         )
     elif text.asked:
+        speed = format_number(text.done / max(text.seconds, 1e-9))
+        over = " There the line ends; Write begins the next one." if text.ids[-1] in stop_ids else ""
+        st.caption(f"Wrote {text.done} token{'s' * (text.done > 1)}, {speed} a second.{over}")
+
+
+def say_what_is_seen(ref: ModelRef, n_tokens: int) -> None:
+    """One line if the model can't see all tokens."""
+    if n_tokens > ref.context_length:
         st.caption(
-            f"Wrote {text.done} tokens, {format_number(text.done / max(text.seconds, 1e-9))} a second."
+            f"Using the last {format_count(ref.context_length)} of {format_count(n_tokens)} tokens: "
+            "the model can’t see more at once."
         )
 
 
@@ -151,9 +167,10 @@ def cuts_in_words(stages: Sequence[Stage]) -> str:
     cuts = [
         f"**{stage.name}** removed {format_prob(stage.removed_mass)} of the probability and left "
         f"{format_count(stage.n_kept)} token{'s' * (stage.n_kept > 1)}"
-        for stage in stages[2:]
+        for stage in stages
+        if stage.name in CUTS
     ]
-    return f"Order: temperature → top-k → top-p → min-p. {'; '.join(cuts) or 'Nothing is cut away'}."
+    return "; ".join(cuts) + "." if cuts else "Nothing is cut away."
 
 
 def cost_in_words(truth: NDArray[Any] | None, probs: NDArray[Any]) -> str:
@@ -171,9 +188,13 @@ def halves(ref: ModelRef, prompt: str, tokens: Sequence[Token], text: Writing) -
     return prompt[:at], prompt[at:]
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def logits_after(ref: ModelRef, ids: tuple[int, ...]) -> NDArray[Any]:
-    """Logits (V,) of the token after some ids; read-only."""
+def logits_after(ref: ModelRef, ids: Sequence[int]) -> NDArray[Any]:
+    """Logits (V,) of the token after some ids, of which the model sees the last; read-only."""
+    return _logits(ref, tuple(seen(ref, ids)))
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _logits(ref: ModelRef, ids: tuple[int, ...]) -> NDArray[Any]:
     logits = next_logits(resources.load(ref).model, ids)
     logits.setflags(write=False)
     return logits
@@ -189,7 +210,8 @@ def truth_after(ref: ModelRef, ids: tuple[int, ...]) -> NDArray[Any] | None:
     return row if row.sum() > 0 else None
 
 
-def _literal(text: str) -> str:
+def literal_html(text: str) -> str:
+    """A text as HTML that shows it character by character, also those that would vanish."""
     return html.escape(_UNSEEN.sub(lambda found: f"⟨{ord(found[0]):02X}⟩", text))
 
 
@@ -206,12 +228,12 @@ def written(unused: str, prompt: str, text: str) -> str:
     more = "…" if len(pale) + len(shown) < len(unused) + len(prompt) else ""
     return (
         '<div role="region" tabindex="0" aria-label="The text so far" class="loupe-written" style="'
-        "display:flex;flex-direction:column-reverse;max-height:11rem;overflow-y:auto;"
+        "display:flex;flex-direction:column-reverse;max-height:8.5rem;overflow-y:auto;"
         "border:1px solid rgba(128,136,145,0.5);"
-        'border-radius:0.5rem;padding:0.6rem 0.8rem;line-height:1.6">'
+        'border-radius:0.5rem;padding:0.5rem 0.8rem;line-height:1.6">'
         '<div dir="auto" style="white-space:pre-wrap;overflow-wrap:anywhere">'
-        f'<span data-part="unused" style="opacity:0.6">{_literal(more + pale)}</span>'
-        f'<span data-part="prompt">{_literal(shown)}</span>'
+        f'<span data-part="unused" style="opacity:0.6">{literal_html(more + pale)}</span>'
+        f'<span data-part="prompt">{literal_html(shown)}</span>'
         '<span data-part="written" style="background:rgba(55,110,224,0.16);border-bottom:2px solid #376EE0">'
-        f"{_literal(text)}</span></div></div>"
+        f"{literal_html(text)}</span></div></div>"
     )

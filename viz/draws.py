@@ -1,12 +1,14 @@
-"""How chance picks a token: the line from 0 to 1, and where the random number fell."""
+"""How chance picks a token: the line from 0 to 1, where the number fell, and how often each token comes."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import ArrayLike
 
+from viz.distributions import _ROW, _label_axis, _tail_label, _ticks
 from viz.text import clip, escape, format_number
-from viz.theme import FONT_SIZE, HATCH, INK, MODEL, NEUTRAL, finish
+from viz.theme import FONT_SIZE, HATCH, INK, MODEL, NEUTRAL, TRUE, finish
 
 _WORDED = 0.045  # a stretch shorter than this has no room for its label
 
@@ -79,3 +81,84 @@ def draw_line(
 def _label(label: str, length: float, several: bool) -> str:
     room = int(length * 90)
     return escape(clip(label, max(room, 3))) if length >= (_WORDED * 2 if several else _WORDED) else ""
+
+
+def count_bars(
+    labels: Sequence[str],
+    counts: ArrayLike,
+    expected: ArrayLike,
+    errors: ArrayLike,
+    *,
+    n: int,
+    n_tail: int,
+    n_sd: int = 2,
+) -> go.Figure:
+    """How often each token came in n draws, beside how often it should.
+
+    Args:
+        labels: (K,) visible token texts, top to bottom; not escaped.
+        counts: (K,) how often each came; if `n_tail`, (K + 1,): the last is that of all other tokens.
+        expected: n times the probability, like `counts`.
+        errors: standard deviations of the counts, like `counts`.
+        n: draws in all.
+        n_tail: how many tokens have no bar of their own; 0 draws no bar for them.
+        n_sd: how many standard deviations the whiskers reach to either side.
+
+    Raises:
+        ValueError: counts or expected counts don't add up to n.
+    """
+    came, due, sd = (np.asarray(values, np.float64) for values in (counts, expected, errors))
+    for values, what in ((came, "counts"), (due, "expected counts")):
+        if abs(values.sum() - n) > 1e-3 * n:
+            raise ValueError(f"The {what} must add up to n = {n}, but they add up to {values.sum():g}.")
+    rows = [*labels, *([_tail_label(n_tail)] if n_tail else [])]
+    y = np.arange(len(rows), dtype=np.int32)
+    reach = np.minimum(n_sd * sd, due), n_sd * sd  # no count lies below 0
+    words = [
+        f"{c:,.0f}  ({format_number(e)} ± {format_number(n_sd * s)})" if e else f"{c:,.0f}  (never)"
+        for c, e, s in zip(came, due, sd, strict=True)
+    ]
+    fig = go.Figure(
+        go.Bar(
+            x=came.astype(np.float32),
+            y=y,
+            orientation="h",
+            name="came",
+            marker_color=[MODEL] * len(labels) + [NEUTRAL] * (len(rows) - len(labels)),
+            hovertemplate="%{customdata}<extra></extra>",
+            customdata=[f"{escape(row)}<br>{word}" for row, word in zip(rows, words, strict=True)],
+        )
+    )
+    fig.add_trace(
+        go.Scatter(
+            x=due.astype(np.float32),
+            y=y,
+            mode="markers",
+            name=f"(expected ± {n_sd} standard deviations)",
+            marker={"symbol": "diamond", "size": 9, "color": TRUE},
+            error_x={"type": "data", "array": reach[1], "arrayminus": reach[0], "color": TRUE,
+                     "thickness": 2, "width": 6},
+            hoverinfo="skip",
+        )
+    )  # fmt: skip
+    right = np.maximum(came, due + reach[1])
+    fig.add_trace(
+        go.Scatter(
+            x=right.astype(np.float32), y=y, mode="text", text=[f" {word}" for word in words],
+            textposition="middle right", textfont={"size": FONT_SIZE, "color": INK}, showlegend=False,
+            cliponaxis=False, hoverinfo="skip", name="counts",
+        )
+    )  # fmt: skip
+    _label_axis(fig, rows)
+    top = float(right.max(initial=1.0))
+    fig.update_xaxes(
+        title_text=f"how often it came in {n:,} draws", range=[0, top * 1.9], tickvals=_ticks(top)
+    )
+    outside = int((np.abs(came - due) > n_sd * sd + 1e-9).sum())
+    alt = f"Counts of {n:,} draws for {len(rows)} bars; {outside} lie outside ± {n_sd} standard deviations."
+    return finish(
+        fig,
+        height=len(rows) * _ROW + 110,
+        alt=alt,
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+    )

@@ -18,9 +18,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def open_generation(server: Server, page: Page, text: str = PROMPT) -> None:
-    open_at(page, f"{server.url}/generation?text={quote(text)}")
-    expect(page.locator(".st-key-generation_stages .js-plotly-plot")).to_be_visible()
+def open_generation(server: Server, page: Page, text: str = PROMPT, **settings: str) -> None:
+    more = "".join(f"&{name}={quote(value)}" for name, value in settings.items())
+    open_at(page, f"{server.url}/generation?text={quote(text)}{more}")
+    expect(page.locator(".st-key-generation_stages .bars table")).to_be_visible()
     settle(page)
 
 
@@ -39,6 +40,8 @@ def write_many(page: Page) -> None:
     box.fill("1000")
     box.press("Enter")
     expect(button(page, "write")).to_have_text("Write 1000 tokens")
+    settle(page)
+    page.locator(".st-key-generation_stop_at_end label").click()
     settle(page)
     button(page, "write").click()
     expect(written(page)).to_have_text(re.compile(r"\S+"))
@@ -75,7 +78,7 @@ def test_temperature_0_writes_the_same_text_twice(server: Server, browse: Browse
     page = browse()
     open_generation(server, page)
     page.get_by_role("button", name="Temperature 0", exact=True).click()
-    done = page.get_by_text(re.compile(r"Wrote 60 tokens"))
+    done = page.get_by_text(re.compile(r"Wrote \d+ tokens, .* a second"))
     expect(done).to_be_visible()
     settle(page)
     first = written(page).inner_text()
@@ -94,7 +97,7 @@ def test_settings_and_text_survive_a_page_change(server: Server, browse: Browse)
     open_generation(server, page)
     slider = page.locator(".st-key-temperature").get_by_role("slider")
     slider.press("ArrowRight")
-    expect(slider).to_have_value("1.05")
+    expect(slider).to_have_value("1.01")
     settle(page)
     button(page, "draw").click()
     expect(page.get_by_text("How chance picked")).to_be_visible()
@@ -106,7 +109,7 @@ def test_settings_and_text_survive_a_page_change(server: Server, browse: Browse)
     settle(page)
     links.filter(has_text="Generation").click()
     expect(page.get_by_role("heading", level=1, name="Generation")).to_be_visible()
-    expect(slider).to_have_value("1.05")
+    expect(slider).to_have_value("1.01")
     assert written(page).inner_text() == text
 
 
@@ -118,12 +121,162 @@ def test_markup_is_only_text(server: Server, browse: Browse) -> None:
     no_exception(page)
 
 
+def draw(page: Page, n: int) -> None:
+    """Draw n tokens, one after the other."""
+    for _ in range(n):
+        before = written(page).inner_text()
+        button(page, "draw").click()
+        expect(written(page)).not_to_have_text(before, use_inner_text=True)
+        settle(page)
+
+
+def branch(page: Page, name: str) -> Locator:
+    return page.locator(f".loupe-branches tr[data-branch={name}]")
+
+
+def test_force_rewind_branch_and_both_branches_after_a_page_change(server: Server, browse: Browse) -> None:
+    page = browse()
+    open_generation(server, page, temperature="2.5", top_p="1.0", seed="7")
+    draw(page, 2)
+    # force the fourth likeliest token, by its bar
+    bar = page.locator(".st-key-generation_stages button.token").nth(3)
+    name = bar.locator("bdi").inner_text()
+    before = written(page).inner_text()
+    bar.click()
+    chips = page.locator(".st-key-generation_strip .chip")
+    expect(chips).to_have_count(3)
+    expect(page.get_by_text("no dice were thrown")).to_be_visible()
+    settle(page)
+    assert chips.nth(2).locator(".text").inner_text() == name
+    assert written(page).inner_text().startswith(before)
+    draw(page, 2)
+    first = written(page).inner_text()
+    # back to before the second token, with the keyboard
+    chips.nth(4).focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator(".st-key-generation_strip .strip")).to_have_attribute("data-selected", "1")
+    second = chips.nth(1).locator(".text").inner_text()
+    expect(button(page, "rewind")).to_have_text(f"Rewind to before “{second}”")
+    settle(page)
+    button(page, "rewind").click()
+    expect(chips).to_have_count(1)
+    settle(page)
+    draw(page, 3)
+    other = written(page).inner_text()
+    assert other != first
+    expect(branch(page, "B").get_by_text("left A after 1 token", exact=True)).to_be_visible()
+    # another page, and back
+    links = page.get_by_test_id("stSidebarNavLink")
+    links.filter(has_text="Home").click()
+    expect(page.get_by_role("heading", level=1, name="Loupe")).to_be_visible()
+    settle(page)
+    links.filter(has_text="Generation").click()
+    expect(page.get_by_role("heading", level=1, name="Generation")).to_be_visible()
+    expect(branch(page, "B")).to_be_visible()
+    settle(page)
+    expect(written(page)).to_have_text(other, use_inner_text=True)
+    expect(branch(page, "A").locator("[data-part=forced]")).to_have_count(1)
+    page.locator(".st-key-generation_branch").get_by_text("Branch A").click()
+    expect(written(page)).to_have_text(first, use_inner_text=True)
+    expect(chips).to_have_count(5)
+    no_exception(page)
+
+
+def test_any_token_is_found_by_typing_and_forced_by_keyboard(server: Server, browse: Browse) -> None:
+    page = browse()
+    open_generation(server, page)
+    page.get_by_role("combobox", name="Any token").click()
+    label = page.get_by_role("option").nth(5).inner_text()  # as "·dragon  (id 512)"
+    page.keyboard.type(label)
+    expect(page.get_by_role("option")).to_have_count(1)
+    page.keyboard.press("Enter")
+    name = label.rpartition("(id")[0].strip()
+    force = button(page, "force")
+    expect(force).to_have_text(f"Force “{name}”")
+    settle(page)
+    force.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".st-key-generation_strip .chip .text")).to_have_text(name)
+    no_exception(page)
+
+
+def test_the_waterfall_follows_a_slider(server: Server, browse: Browse) -> None:
+    page = browse()
+    open_at(page, f"{server.url}/generation?lab=Waterfall&text={quote(PROMPT)}")
+    last = page.locator(".st-key-generation_waterfall tfoot tr").nth(3).locator("td").nth(7)
+    expect(last).to_have_text(re.compile(r"\d"))
+    settle(page)
+    assert last.inner_text() != "1.00"
+    page.locator(".st-key-temperature").get_by_role("slider").press("Home")
+    expect(last).to_have_text("1.00")  # temperature 0: exactly one choice
+    settle(page)
+    token = page.locator(".st-key-generation_waterfall button.token")
+    token.first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(token.nth(1)).to_have_attribute("aria-pressed", "true")
+    no_exception(page)
+
+
+def test_the_tree_grows_by_keyboard_and_its_path_becomes_text(server: Server, browse: Browse) -> None:
+    page = browse()
+    open_at(page, f"{server.url}/generation?lab=Tree&text={quote(PROMPT)}")
+    tree = page.locator(".st-key-generation_tree .tree")
+    expect(tree).to_have_attribute("data-nodes", "13")
+    settle(page)
+    tree.locator(".node").first.focus()
+    for _ in range(3):  # to the first child, its first child, and there it grows
+        page.keyboard.press("ArrowRight")
+    expect(tree).to_have_attribute("data-nodes", "16")
+    settle(page)
+    path = "".join(tree.locator(".node").nth(i).locator(".text").inner_text() for i in (1, 2))
+    button(page, "take").click()
+    expect(written(page)).to_have_text(path.replace("·", " ").strip())
+    no_exception(page)
+
+
+VIEWS = {
+    "Waterfall": ".st-key-generation_waterfall .bars table",
+    "Strategies": ".st-key-strategies_run",
+    "Tree": ".st-key-generation_tree .tree .node",
+    "1,000 draws": ".st-key-generation_counts .js-plotly-plot",
+}
+
+
+@pytest.mark.parametrize(
+    "view, scheme, width",
+    [("Waterfall", "light", 1280), ("Waterfall", "dark", 390), ("Strategies", "dark", 1280),
+     ("Tree", "light", 390), ("Tree", "dark", 1280), ("1,000 draws", "light", 1280)],
+)  # fmt: skip
+def test_everyone_can_read_every_view(
+    server: Server, browse: Browse, view: str, scheme: str, width: int
+) -> None:
+    page = browse(scheme=scheme, width=width, height=800 if width > 400 else 844)
+    open_at(page, f"{server.url}/generation?lab={quote(view)}&text={quote(PROMPT)}")
+    expect(page.locator(VIEWS[view]).first).to_be_visible()
+    settle(page)
+    if view == "Strategies":
+        run = page.locator(".st-key-strategies_run button")
+        run.click()
+        expect(page.locator(".loupe-strategies tbody tr")).to_have_count(14)
+        expect(run).to_have_text("Write again with a new seed")
+        settle(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if width > 400:
+        box = page.locator(VIEWS[view]).first.bounding_box()
+        assert box is not None and box["y"] < 500, "the picture begins above the fold"
+    assert not axe(page)
+    no_exception(page)
+
+
 @pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 1280), ("light", 390)])
 def test_everyone_can_read_it(server: Server, browse: Browse, scheme: str, width: int) -> None:
     page = browse(scheme=scheme, width=width, height=800 if width > 400 else 844)
     open_generation(server, page)
     button(page, "draw").click()
-    expect(page.locator(".st-key-generation_strip_line .js-plotly-plot")).to_be_visible()
+    expect(page.locator(".st-key-generation_dice .js-plotly-plot")).to_be_visible()
     settle(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     if width > 400:

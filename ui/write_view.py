@@ -1,0 +1,119 @@
+"""Writing step by step: what can come next, a token drawn or forced, and the numbers behind the picture."""
+
+from typing import Any
+
+import streamlit as st
+
+from engine.metrics import most_likely, softmax
+from engine.sampling import Stage, sampling_stages
+from ui import lesson, resources, sampling_form, writing
+from ui.branches import Writing
+from ui.components import show, stage_bars
+from ui.dice import look_at_last
+from ui.resources import ModelRef
+from ui.token_choice import token_choice
+from ui.waterfall_view import formula
+from viz import distribution_bars, format_count, visible
+from viz.sampling import BarColumn
+
+SHOWN = 9  # bars; all other tokens together are one bar more
+ASKED = "_generation_asked"
+STRIP = "generation_strip"
+ERROR = "_generation_error"
+BEFORE_AFTER, TRUTH = "Before → after", "Truth"
+
+
+def draw_one(text: Writing, ref: ModelRef, prompt: list[int]) -> None:
+    """Draw a token. For `on_click`: the page below it is then drawn once, with the token."""
+    _try(writing.draw_one, text, ref, prompt, sampling_form.settings(ref))
+    look_at_last(text, key=STRIP)
+
+
+def force(text: Writing, ref: ModelRef, prompt: list[int], token_id: int) -> None:
+    """Force a token. For `on_click`."""
+    _try(writing.force, text, ref, prompt, token_id, sampling_form.settings(ref))
+    look_at_last(text, key=STRIP)
+
+
+def _try(action: Any, *args: Any) -> None:
+    """Do it, or keep the sentence that says why not, for the page to show."""
+    try:
+        action(*args)
+    except ValueError as error:
+        st.session_state[ERROR] = str(error)
+
+
+def ask_many() -> None:
+    """Ask this run to write; `on_click`, so that a run that starts over does not forget it."""
+    st.session_state[ASKED] = True
+
+
+def buttons(text: Writing, ref: ModelRef, prompt: list[int], n: int, busy: bool) -> None:
+    """Draw, write, stop, and back again."""
+    with st.container(horizontal=True):
+        st.button("Draw one token", key="generation_draw", type="primary", on_click=draw_one,
+                  args=(text, ref, prompt))  # fmt: skip
+        st.button(f"Write {n} tokens", key="generation_write", on_click=ask_many)
+        st.button("Stop", key="generation_stop", disabled=not busy)
+        st.button("Undo", key="generation_undo", on_click=text.undo, disabled=not text.draws)
+        st.button("Restart", key="generation_restart", on_click=text.restart, disabled=not text.draws)
+
+
+def picture(ref: ModelRef, prompt: list[int], text: Writing, draw: dict[str, Any]) -> None:
+    """What can come next: the model's distribution, and what the settings make of it. Bars can be pressed."""
+    ids = [*prompt, *text.ids]
+    logits, previous = writing.logits_after(ref, ids), writing.seen(ref, ids)
+    stages = sampling_stages(logits, **draw, previous=previous)
+    views = [BEFORE_AFTER, *([TRUTH] if resources.oracle_for(ref) else [])]
+    if st.session_state.get("generation_view") not in views:
+        st.session_state["generation_view"] = BEFORE_AFTER
+    if len(views) > 1:
+        st.segmented_control("What can come next", views, required=True, key="generation_view",
+                             persist_state="session", label_visibility="collapsed")  # fmt: skip
+    if st.session_state["generation_view"] == TRUTH:
+        _against_truth(ref, ids, stages)
+    else:
+        _before_after(ref, prompt, text, stages)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = token_choice(ref, ids, softmax(logits), "Any token")
+        name = lesson.literal(visible(resources.tokenizer(ref).token_bytes(chosen)))
+        st.button(f"Force “{name}”", key="generation_force", on_click=force, args=(text, ref, prompt, chosen))
+    st.latex(formula(logits, stages, chosen, draw, previous))
+
+
+def _before_after(ref: ModelRef, prompt: list[int], text: Writing, stages: list[Stage]) -> None:
+    first, last = stages[0], stages[-1]
+    top = most_likely(first.probs, SHOWN)
+    shown = top.ids.tolist()
+    data_of = resources.tokenizer(ref).token_bytes
+    stays = float(last.rest(shown))
+    columns = [
+        BarColumn("The model", first.probs[shown], [True] * len(shown), (top.tail, 0.0)),
+        BarColumn(
+            "What is drawn from", last.probs[shown], last.probs[shown] > 0, (stays, 0.0),
+            f"{format_count(last.n_kept)} token{'s' * (last.n_kept > 1)} left",
+        ),
+    ]  # fmt: skip
+    stage_bars(
+        [(i, data_of(i)) for i in shown],
+        columns,
+        key="generation_stages",
+        n_tail=top.n_tail,
+        label="What can come next",
+        verb="Force",
+        on_press=lambda token_id: force(text, ref, prompt, token_id),
+    )
+    st.caption(f"Press a token to force it. {writing.cuts_in_words(stages)}")
+
+
+def _against_truth(ref: ModelRef, ids: list[int], stages: list[Stage]) -> None:
+    probs = stages[0].probs
+    top = most_likely(probs, SHOWN)
+    labels = [visible(resources.tokenizer(ref).token_bytes(i)) for i in top.ids.tolist()]
+    truth = writing.truth_after(ref, tuple(ids))
+    second = None if truth is None else truth[top.ids]
+    show(
+        distribution_bars(labels, top.probs, tail=top.tail, n_tail=top.n_tail, second=second),
+        key="generation_truth",
+    )
+    st.caption(writing.cost_in_words(truth, probs))
