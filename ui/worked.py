@@ -117,9 +117,7 @@ def perplexity(total: float, n: int, n_bytes: int, *, digits: int = 4) -> str:
     """
     loss = -total / n
     n_loss = tie(math.exp, loss, digits=digits) if loss < LARGEST else digits
-    n_total = tie(
-        [lambda x: x / n, lambda x: x / math.log(2) / n_bytes], -total, digits=[n_loss, digits]
-    )
+    n_total = tie([lambda x: x / n, lambda x: x / math.log(2) / n_bytes], -total, digits=[n_loss, digits])
     shown = tex(-total, n_total)
     return aligned(
         rf"-\ln P &= -\sum_{{t=1}}^{{{n}}} \ln p_t = {shown}",

@@ -2,7 +2,7 @@
 
 from viz.attention import attention_map, mask_matrix
 from viz.curves import Reference, Series, loss_curve, running_perplexity, surprisal_bars, thin
-from viz.distributions import distribution_bars, position_heatmap, sampling_stages
+from viz.distributions import distribution_bars, position_heatmap
 from viz.embeddings import cosine_bars, norm_scatter, token_map
 from viz.inside import cell_map, cell_numbers, signed_bars, stream_lengths
 from viz.merges import corpus_length, merge_tree, token_lengths, token_uses
@@ -55,7 +55,7 @@ __all__ = [
     "distribution_bars", "escape", "format_bits", "format_count", "format_nats", "format_number",
     "format_perplexity", "format_prob", "format_tick", "language_map", "lookup_picture", "loss_curve",
     "mask_matrix", "merge_tree", "norm_scatter", "objective_color", "perplexity_name", "position_heatmap",
-    "position_table", "probability_color", "rotation_plane", "running_perplexity", "sampling_stages",
+    "position_table", "probability_color", "rotation_plane", "running_perplexity",
     "signed_bars", "stream_lengths", "sum_picture", "surprisal_bars", "surprisal_color", "thin",
     "token_color", "token_lengths", "token_map", "token_uses", "turn_lengths", "visible", "visible_parts",
     "vocabulary_bars",

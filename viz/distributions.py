@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
-from plotly.subplots import make_subplots
 
 from viz.text import clip, escape, format_count, format_number, format_prob
 from viz.theme import (
@@ -153,94 +152,6 @@ def distribution_bars(
         showlegend=both,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
     )
-
-
-def sampling_stages(
-    labels: Sequence[str],
-    stages: Sequence[tuple[str, ArrayLike]],
-    *,
-    tails: Sequence[float] | None = None,
-    n_tail: int = 0,
-    columns: int = 2,
-    chosen: int | None = None,
-) -> go.Figure:
-    """The same tokens through every stage from logits to draw, one panel a stage.
-
-    A grey outline behind each bar repeats the first stage; a removed token stays, hatched and named.
-
-    Args:
-        labels: (K,) visible token texts, most likely first; not escaped.
-        stages: name and (K,) probabilities after that stage; 0 means removed.
-        tails: for each stage, the probability of the tokens not shown.
-        n_tail: how many tokens that is; 0 draws no such bar.
-        columns: panels side by side.
-        chosen: the row that was drawn, marked in the last panel.
-    """
-    rows = list(labels) + ([_tail_label(n_tail)] if n_tail else [])
-    values = [np.asarray(probs, dtype=np.float64) for _, probs in stages]
-    if n_tail:
-        values = [
-            np.append(v, (tails[i] if tails is not None else 1 - v.sum())) for i, v in enumerate(values)
-        ]
-    columns = max(1, min(columns, len(stages)))
-    n_rows = -(-len(stages) // columns)
-    height = n_rows * (len(rows) * _ROW + 84) + 30
-    fig = make_subplots(
-        n_rows,
-        columns,
-        shared_yaxes=True,
-        shared_xaxes="all",
-        horizontal_spacing=0.04,
-        vertical_spacing=84 / height if n_rows > 1 else 0,
-        subplot_titles=[escape(name) for name, _ in stages],
-    )
-    for i, (name, _) in enumerate(stages):
-        drawn = chosen if i == len(stages) - 1 else None
-        _add_stage(fig, rows, values[0], values[i], name, i > 0, drawn, len(labels), divmod(i, columns))
-    top = max(float(v.max()) for v in values)
-    room = 1.5 if chosen is None else 1.9
-    fig.update_xaxes(range=[0, top * room], tickvals=_ticks(top), showticklabels=True)
-    fig.update_xaxes(title_text="probability", row=n_rows)
-    fig.update_annotations(yshift=4)
-    kept = [int((v[: len(labels)] > 0).sum()) for v in values]
-    alt = "Probabilities after each stage: " + "; ".join(
-        f"{name}: {n} of {len(labels)} shown tokens left" for (name, _), n in zip(stages, kept, strict=True)
-    )
-    return finish(fig, height=height, alt=alt + ".", barmode="overlay", showlegend=False, margin_t=32)
-
-
-def _add_stage(
-    fig: go.Figure,
-    labels: Sequence[str],
-    before: np.ndarray,
-    now: np.ndarray,
-    name: str,
-    show_before: bool,
-    chosen: int | None,
-    n_tokens: int,
-    place: tuple[int, int],
-) -> None:
-    """One panel of `sampling_stages`: what was there before, thin and grey; what is there now."""
-    where = {"row": place[0] + 1, "col": place[1] + 1}
-    removed = (now <= 0) & (before > 0)
-    if show_before:
-        clear = "rgba(0,0,0,0)"
-        ghost = {
-            "color": [NEUTRAL if gone else clear for gone in removed],
-            "line": {"color": NEUTRAL, "width": 1},
-            "pattern": {"shape": ["/" if gone else "" for gone in removed], "bgcolor": clear, "size": 6},
-        }
-        fig.add_trace(_bars(before, labels, [""] * len(before), "before", marker=ghost), **where)
-    texts = ["removed" if r else format_prob(v) for r, v in zip(removed, now, strict=True)]
-    if chosen is not None:
-        texts[chosen] += "  <b>◀ drawn</b>"
-    colors = [MODEL] * n_tokens + [NEUTRAL] * (len(now) - n_tokens)
-    fig.add_trace(_bars(now, labels, texts, name, marker_color=colors, width=0.5), **where)
-    if show_before:  # the value stands right of the longer of the two bars
-        longer = before >= now
-        fig.data[-2].text = [t if longest else "" for t, longest in zip(texts, longer, strict=True)]
-        fig.data[-1].text = ["" if longest else t for t, longest in zip(texts, longer, strict=True)]
-    _label_axis(fig, labels, **where)
 
 
 def position_heatmap(

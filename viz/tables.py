@@ -34,6 +34,8 @@ def table_of(fig: go.Figure) -> pd.DataFrame:
 
 def _rows(fig: go.Figure, trace: Any, named: bool) -> pd.DataFrame:
     """One trace as rows."""
+    if trace.type == "scatter3d":
+        return _rows_in_space(fig, trace, named)
     x_axis, y_axis = _axis(fig, trace, "x"), _axis(fig, trace, "y")
     x_name, y_name = _title(x_axis, "x"), _title(y_axis, "y")
     if x_name == y_name:
@@ -57,6 +59,24 @@ def _rows(fig: go.Figure, trace: Any, named: bool) -> pd.DataFrame:
         notes = _notes(trace, len(ys))
     if notes is not None:
         columns["note"] = notes
+    return _table(columns, trace, named)
+
+
+def _rows_in_space(fig: go.Figure, trace: Any, named: bool) -> pd.DataFrame:
+    """The points of a 3-D trace."""
+    scene = fig.layout[trace.scene or "scene"]
+    columns = {
+        _title(scene[f"{letter}axis"], letter): np.asarray(trace[letter])
+        for letter in "xyz"
+        if trace[letter] is not None
+    }
+    notes = _notes(trace, len(next(iter(columns.values()), ())))
+    if notes is not None:
+        columns["note"] = np.asarray(notes, dtype=object)
+    return _table(columns, trace, named)
+
+
+def _table(columns: dict[str, Any], trace: Any, named: bool) -> pd.DataFrame:
     table = pd.DataFrame(columns)
     if named:
         table.insert(0, "series", plain(trace.name or ""))

@@ -162,7 +162,6 @@ def test_running_perplexity():
         viz.mask_matrix(TOKENS, "clm"),
         viz.distribution_bars(["a"], [1.0], tail=0, n_tail=0),
         viz.position_heatmap(["a"], [["b"]], [[1.0]]),
-        viz.sampling_stages(["a"], [("model", [1.0])]),
     ],
 )
 def test_every_figure_speaks_and_is_readable(fig):

@@ -74,27 +74,6 @@ def test_axis_is_named_and_no_tail_bar_without_a_tail():
     assert len(fig.data[0].x) == 2
 
 
-def test_stages_keep_removed_tokens_in_place():
-    after = np.array([0.6, 0.4, 0.0, 0.0])
-    fig = viz.sampling_stages(LABELS, [("before", PROBS), ("top-k 2", after)], tails=[TAIL, 0], n_tail=508)
-    before, ghost, now = fig.data
-    assert before.x[:4] == pytest.approx(PROBS)
-    assert ghost.x == pytest.approx(before.x)
-    assert now.x == pytest.approx([0.6, 0.4, 0, 0, 0])
-    assert [ghost.text[i] for i in (2, 3, 4)] == ["removed"] * 3
-    assert list(ghost.marker.pattern.shape) == ["", "", "/", "/", "/"]
-    assert now.text[0] == "0.600"
-    assert list(fig.layout.yaxis2.tickvals) == [0, 1, 2, 3, 4]
-
-
-def test_stages_name_each_panel_and_the_drawn_token():
-    fig = viz.sampling_stages(["a", "b"], [("model", [0.5, 0.5]), ("<top-p>", [1.0, 0.0])], chosen=0)
-    assert [a.text for a in fig.layout.annotations] == ["model", "&lt;top-p&gt;"]
-    assert "drawn" in fig.data[-1].text[0]
-    assert "2 of 2" in viz.alt_text(fig)
-    assert "1 of 2" in viz.alt_text(fig)
-
-
 def test_position_heatmap():
     tokens = ["the", "·cat", "the"]
     labels = [["a", "<b>"], ["c", "d"], ["e", "f"]]

@@ -1,6 +1,7 @@
 """The table of a figure holds every value that it draws, with its labels."""
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 import viz
@@ -53,12 +54,6 @@ def test_lines_keep_names_and_gaps():
     assert np.isnan(table["loss (nats per token)"][1])
 
 
-def test_stages_of_sampling_have_every_panel():
-    fig = viz.sampling_stages(["a", "b"], [("model", [0.5, 0.5]), ("top-k", [1.0, 0.0])])
-    table = table_of(fig)
-    assert set(table["series"]) == {"model", "before", "top-k"} and len(table) == 6
-
-
 def test_every_value_of_a_single_series():
     table = table_of(kl_bars(["a", "b"], [0.5, 0.25], unit="bits"))
     assert list(table["KL from true (bits)"]) == pytest.approx([0.5, 0.25])
@@ -68,3 +63,15 @@ def test_every_value_of_a_single_series():
 
 def test_plain_reads_entities_after_tags_are_gone():
     assert plain("&lt;b&gt;<b>x</b>") == "<b>x"
+
+
+def test_a_map_in_space_keeps_all_three_coordinates():
+    points = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    fig = go.Figure(go.Scatter3d(x=points[:, 0], y=points[:, 1], z=points[:, 2], customdata=["a", "b"]))
+    fig.update_layout(
+        scene={f"{letter}axis": {"title": {"text": f"PC {n}"}} for n, letter in enumerate("xyz", 1)}
+    )
+    table = table_of(fig)
+    assert list(table.columns) == ["PC 1", "PC 2", "PC 3", "note"]
+    assert table[["PC 1", "PC 2", "PC 3"]].to_numpy().tolist() == points.tolist()
+    assert list(table["note"]) == ["a", "b"]
