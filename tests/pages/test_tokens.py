@@ -1,6 +1,7 @@
 """The Tokens page: every piece with its number, for any text and any vocabulary."""
 
 import base64
+import os
 import tempfile
 import urllib.request
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.pages.conftest import OpenPage, component, plotly
 from ui import resources, tokens_languages
 from ui import vocabularies as ui_vocabularies
 
+ROOT = Path(__file__).parents[2]
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 
 
@@ -28,9 +30,17 @@ def models(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(resources, "PRETRAINED", folder)
 
 
+@pytest.fixture(autouse=True)
+def files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Published vocabularies from the folder of the engine's tests, if there is one and none is named."""
+    folder = os.environ.get("LOUPE_TEST_VOCAB", ROOT.parent / "shared" / "vocab")
+    if "TIKTOKEN_CACHE_DIR" not in os.environ and Path(folder).is_dir():
+        monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
+
+
 def needs(name: str) -> None:
     if vocabularies.find(name) is None:
-        pytest.skip(f"the vocabulary {name} is not on this machine")
+        pytest.skip(f"no published vocabularies here ({name}); name their folder in LOUPE_TEST_VOCAB")
 
 
 def chips(at: AppTest, key: str = "tokens_strip") -> list[dict[str, object]]:
