@@ -61,9 +61,10 @@ def chain(total: float, n: int, n_bytes: int, *, digits: int = 4) -> str:
     minus = "-" if total < 0 else ""
     return aligned(
         rf"\ln P &= \sum_{{t=1}}^{{{n}}} \ln p_t = {minus}{shown}",
-        rf"P &= \prod_{{t=1}}^{{{n}}} p_t = e^{{{minus}{shown}}} = {_product_tex(total, digits)}",
-        rf"\text{{loss}} &= \frac{{-\ln P}}{{{n}}} = \frac{{{shown}}}{{{n}}}"
-        rf" = {tex(loss, n_loss)}\ \text{{nats}}",
+        rf"P &= \prod_{{t=1}}^{{{n}}} p_t = e^{{{minus}{shown}}}",
+        rf"&= {_product_tex(total, digits)}",
+        rf"\text{{loss}} &= \frac{{-\ln P}}{{{n}}} = \frac{{{shown}}}{{{n}}}",
+        rf"&= {tex(loss, n_loss)}\ \text{{nats}}",
         rf"\text{{perplexity}} &= e^{{{tex(loss, n_loss)}}} = {tex(exp(loss), digits)}",
         rf"\text{{bits per byte}} &= \frac{{{shown}}}{{\ln 2 \cdot {n_bytes}}} = {tex(bits, digits)}",
     )

@@ -137,7 +137,9 @@ def distribution_bars(
         fig.add_trace(_bars(full, rows, texts, names[k], **style))
     _label_axis(fig, rows)
     top = max(float(t.x.max()) for t in fig.data) if rows else 1.0
-    room = 1.75 if true_index is not None else 1.3
+    room = 1.3
+    if true_index is not None:  # beside a long bar the mark needs more room, also on a telephone
+        room = 2.2 if given[0][true_index] > 0.6 * top else 1.75
     fig.update_xaxes(title_text=escape(unit), range=[0, max(top, 1e-9) * room], tickvals=_ticks(top))
     best = f"Most likely: {labels[0]} with {format_prob(given[0][0])}. " if len(labels) else ""
     alt = f"Bars of {unit}, {len(labels)} tokens and the rest. {best}" + (
