@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import lesson, merge_lab, nav, session, tokens_compare, tokens_languages, tokens_pieces
+from ui import lesson, merge_lab, nav, session, tokens_compare, tokens_languages, tokens_pieces, vocabularies
 
 nav.require_app()
 
@@ -13,6 +13,7 @@ SENTENCES = {
     LANGUAGES: "The same two sentences in many languages. See whose language is cheap, and whose is dear.",
     TRAIN: "A vocabulary is learned from a text, one merge after the other. Watch it grow, and use it.",
 }
+OWN = vocabularies.OWN  # the model’s vocabulary; without a model another one
 FAMILY = "Zoë saw a 👨‍👩‍👧 at 9:45."
 SPACES = "a cat\na  cat\n\ta cat"
 CONTROL = "The end.<|endoftext|>Once upon a time, a [MASK] sang."
@@ -26,8 +27,8 @@ def show(text: str, option: str | None = None, view: str = PIECES) -> None:
     session.set_text(text)
     st.session_state["view"] = view
     st.session_state["tokens_special"] = False
-    if option:
-        st.session_state["tokens_vocabulary"] = option
+    options = vocabularies.options(session.model())
+    st.session_state["tokens_vocabulary"] = option if option in options else options[0]
 
 
 def compare_language(language: str) -> None:
@@ -43,8 +44,8 @@ def see(text: str) -> None:
 STEPS = {
     PIECES: (
         ("A letter may take several bytes, an emoji many.", "Cut a family", show, (FAMILY, "bytes")),
-        ("A space belongs to a token, a line end too. Which ones?", "Look at spaces", show, (SPACES,)),
-        ("Some words are signals to a model.", "Write control words", show, (CONTROL,)),
+        ("A space belongs to a token, a line end too. Which ones?", "Look at spaces", show, (SPACES, OWN)),
+        ("Some words are signals to a model.", "Write control words", show, (CONTROL, OWN)),
     ),
     COMPARE: (
         ("Which vocabularies keep a number whole?", "Cut numbers", see, (NUMBERS,)),

@@ -8,7 +8,7 @@ from engine.merges import History, replay
 from engine.tokenizers import train_bpe
 from ui import lesson, merge_keep, merge_player, merge_vocabulary, session
 from ui.text_choice import TEXTS, TextChoice, usable
-from ui.words import literal
+from ui.words import counted, literal
 from viz import clip
 
 SMALLEST, LARGEST, AT_FIRST = 256, 8192, 512
@@ -88,8 +88,8 @@ def _learned(fingerprint: str, vocab_size: int, _text: str) -> History:
 def _outcome(corpus: Corpus, history: History) -> None:
     """What was asked for and what came."""
     asked, got = int(st.session_state[SIZE]), history.tokenizer.vocab_size
-    n_bytes = f"{history.n_bytes:,} byte{'s' if history.n_bytes != 1 else ''}"
-    source = f"Learned from “{literal(corpus.name)}”, {n_bytes}."
+    n_bytes = counted(history.n_bytes, "byte")
+    source = f"Learned from “{literal(CHOICE.options.get(CHOICE.kind, corpus.name))}”, {n_bytes}."
     if got < asked:
         why = (
             f"after {history.n_merges:,} merges no pair is left to join"
@@ -131,7 +131,7 @@ def _try_this() -> None:
             _from_the_start,
         ),
         lesson.Step(
-            "Learn from another kind of text. Which pair comes first now, and what becomes of your sentence?",
+            "Learn from another kind of text. Which pair comes first now?",
             "Learn from Python’s help",
             _set,
             ("python-docs", AT_FIRST, 1),

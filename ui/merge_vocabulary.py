@@ -81,7 +81,7 @@ def _table(rows: Rows) -> None:
             "text": [rows.texts[i] for i in ids],
             "bytes": [rows.hexes[i] for i in ids],
             "built from": [rows.built[i] for i in ids],
-            "uses": [rows.uses[i] for i in ids],
+            "uses at the end": [rows.uses[i] for i in ids],
         },
         hide_index=True,
         height=330,

@@ -10,8 +10,8 @@ from engine.token_costs import Cost
 from ui import session, vocabularies, vocabulary_files, worked_tokens
 from ui.components import select, show, token_strip
 from ui.tokens_pieces import STRIP
-from ui.words import literal
-from viz import format_count, vocabulary_bars
+from ui.words import counted, literal
+from viz import vocabulary_bars
 
 UNITS: dict[str, Callable[[Cost], float | None]] = {
     "tokens": lambda cost: cost.n_tokens,
@@ -91,10 +91,13 @@ def _worked(cost: Cost) -> None:
 def _strips(found: vocabularies.Compared) -> None:
     """The first tokens of each, one under the other."""
     st.subheader("Where each one cuts")
-    st.caption(f"The first {vocabularies.HEAD} tokens. Choose a piece to look at it closely.")
+    st.caption(
+        f"The first {vocabularies.HEAD} tokens. Choose a piece to look at it closely. A dashed frame is one "
+        "character of several tokens. The characters vocabulary knows this text’s characters and no others."
+    )
     for option, cost, head in zip(found.options, found.costs, found.heads, strict=True):
         left, right = st.columns([1, 5], gap="small")
-        left.markdown(f"**{literal(cost.name)}**  \n{format_count(cost.n_tokens)} tokens")
+        left.markdown(f"**{literal(cost.name)}**  \n{counted(cost.n_tokens, 'token')}")
         with right:
             token_strip(
                 head,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import streamlit as st
 
 from engine.token_costs import count_tokens
-from engine.tokenizers import repair_text
+from engine.tokenizers import Token, repair_text
 from ui import session, vocabularies, worked_tokens
 from ui.components import show, token_strip
 from ui.words import literal
@@ -129,4 +129,15 @@ def _worked(costs: Costs, row: int, column: int) -> None:
             + (f", the first {DRAWN} drawn" if costs.counts[which][column] > DRAWN else "")
         )
         segments = tokenizer.segments(texts[which], most=DRAWN)
+        if _is_broken(segments[-1]):
+            segments = segments[:-1]  # its other tokens are not drawn
         token_strip(segments, key=f"tokens_sentence_{which == row}", label=list(costs.texts)[which])
+
+
+def _is_broken(segment: list[Token]) -> bool:
+    """Whether these tokens end inside a character."""
+    try:
+        b"".join(token.data for token in segment).decode()
+    except UnicodeDecodeError:
+        return True
+    return False

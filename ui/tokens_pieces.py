@@ -8,7 +8,7 @@ from engine.tokenizers import Token, characters_of
 from ui import choice, lesson, session, vocabularies, vocabulary_files, worked
 from ui.components import copy_text, select, token_strip, token_table
 from ui.vocabularies import Cut
-from ui.words import literal
+from ui.words import counted, literal
 from viz import format_count, visible
 
 MOST = 300  # tokens drawn and listed; the counts are of the whole text
@@ -76,7 +76,7 @@ def _strips(cut: Cut, special: bool) -> int:
         st.markdown("**The same text, read in two ways**")
         for control, name, n in ((False, "As plain text", n_plain), (True, "As control tokens", n_control)):
             mark = ", looked at below" if control == special else ""
-            st.caption(f"{name}: {format_count(n)} tokens{mark}")
+            st.caption(f"{name}: {counted(n, 'token')}{mark}")
             if control == special:
                 position = token_strip(cut.segments, key=STRIP, selected=0, label=name) or 0
             else:
@@ -110,8 +110,9 @@ def _counts(text: str, cut: Cut) -> None:
     """How long the whole text is, in each unit."""
     n_bytes = len(text.encode())
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        for name, value in {"tokens": len(cut.ids), "characters": len(text), "bytes": n_bytes}.items():
-            st.metric(name, format_count(value), width="content")
+        for noun, value in {"token": len(cut.ids), "character": len(text), "byte": n_bytes}.items():
+            number, name = counted(value, noun).split()
+            st.metric(name, number, width="content")
         st.latex(worked.bytes_per_token(n_bytes, len(cut.ids)), width="content")
 
 
@@ -126,7 +127,7 @@ def _piece(text: str, cut: Cut, position: int) -> None:
     points = f"{n_points} code points, " if n_points > 1 else ""
     st.markdown(
         f"The piece \u2068**{literal(visible(data))}**\u2069 is {points}{len(data)} bytes in {len(segment)} "
-        f"tokens. This is token {position - cut.tokens.index(segment[0]) + 1} of the {len(segment)}."
+        f"tokens. The chosen one is part {position - cut.tokens.index(segment[0]) + 1} of {len(segment)}."
     )
 
 

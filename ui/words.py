@@ -2,6 +2,8 @@
 
 import re
 
+from viz import format_count
+
 STATES = {
     "queued": ("gray", ":material/hourglass_empty:"),
     "starting": ("blue", ":material/rocket_launch:"),
@@ -26,6 +28,15 @@ def duration(seconds: float) -> str:
         return f"{5 * round(seconds / 5)} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def counted(n: int, noun: str) -> str:
+    """A number and its noun, which takes an s unless there is one of it.
+
+    >>> counted(1, "token"), counted(1200, "byte")
+    ('1 token', '1,200 bytes')
+    """
+    return f"{format_count(n)} {noun}{'' if n == 1 else 's'}"
 
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>$:&])")

@@ -164,8 +164,9 @@ def number_of(data: bytes, token_id: int, vocab_size: int, *, most: int = 10) ->
 
 def bytes_per_token(n_bytes: int, n_tokens: int, *, digits: int = 4) -> str:
     """How much text a token carries."""
+    a_byte, a_token = "byte" + "s" * (n_bytes != 1), "token" + "s" * (n_tokens != 1)
     return (
-        rf"\frac{{{n_bytes}\ \text{{bytes}}}}{{{n_tokens}\ \text{{tokens}}}}"
+        rf"\frac{{{n_bytes}\ \text{{{a_byte}}}}}{{{n_tokens}\ \text{{{a_token}}}}}"
         rf" = {tex(n_bytes / n_tokens, digits)}\ \text{{bytes per token}}"
     )
 

@@ -160,7 +160,7 @@ def test_the_table_is_searched_and_a_token_taken_apart(open_page: OpenPage) -> N
     at = opened(open_page, text, merges_text="sidebar", merges_size=259)
     rows = at.dataframe[0].value
     assert len(rows) == 259 and list(rows["id"][:3]) == [256, 257, 258]
-    assert rows["uses"].sum() == 5 and rows["bytes"][2] == "61 61 61 62"
+    assert rows["uses at the end"].sum() == 5 and rows["bytes"][2] == "61 61 61 62"
     at.text_input(key="merges_find").set_value("aaab").run()
     assert list(at.dataframe[0].value["id"]) == [258]
     at.text_input(key="merges_find").set_value("100").run()
