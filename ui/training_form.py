@@ -116,8 +116,9 @@ def _choice(place: Any, name: str, label: str, options: list[Any], **more: Any) 
 
 def _more() -> None:
     heads = head_choices(int(value("d_model")), value("positions"))
-    if value("n_head") not in heads:
-        fill(n_head=min(heads, key=lambda n: abs(n - value("n_head"))))
+    n_head = value("n_head")
+    if n_head not in heads:  # a browser that still shows the former choices answers with a string
+        fill(n_head=min(heads, key=lambda n: abs(n - int(n_head))))
     st.text_input(
         "Name of the run",
         key=key("name"),

@@ -79,7 +79,7 @@ def test_an_emoji_is_one_framed_piece(server: Server, browse: Browse) -> None:
     groups.nth(1).locator(".chip").nth(4).click()
     expect(groups.nth(1)).to_have_class(re.compile("chosen"))
     expect(groups.nth(0)).not_to_have_class(re.compile("chosen"))
-    said = page.get_by_text(re.compile("5 code points, 18 bytes in 18 tokens. The chosen one is part 5 of 18"))
+    said = page.get_by_text(re.compile("5 code points, 18 bytes in 18 tokens. .* part 5 of 18"))
     expect(said).to_be_visible()
     assert "\ufffd" not in page.get_by_test_id("stMain").inner_text()
     settle(page)

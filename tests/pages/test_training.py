@@ -202,6 +202,13 @@ def test_only_numbers_of_heads_that_divide_the_width_are_offered(open_page: Open
     assert at.session_state["training_n_head"] in (2, 5) and at.session_state["training_size"] == "custom"
 
 
+def test_a_late_answer_of_a_browser_with_other_heads_is_no_error(open_page: OpenPage) -> None:
+    """Streamlit hands on a choice that is no longer offered as a string."""
+    at = open_page("training", training_d_model=100, training_n_head="8")
+    assert not at.exception
+    assert at.session_state["training_n_head"] in (5, 10)
+
+
 def test_an_odd_width_is_explained(open_page: OpenPage) -> None:
     at = open_page("training")
     at.number_input(key="training_d_model").set_value(99).run()
