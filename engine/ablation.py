@@ -39,6 +39,22 @@ def effect(whole: Trace, cut: Trace) -> Effect:
     return Effect(loss(whole), loss(cut), np.maximum(divergence, 0.0))
 
 
+def most_lost(whole: Trace, cut: Trace) -> int:
+    """The position at which the surprise at what had to be predicted grew most.
+
+    Raises:
+        ValueError: if nothing had to be predicted.
+    """
+    places = np.flatnonzero(whole.scored != IGNORED)
+    if not len(places):
+        raise ValueError("Nothing is predicted here, so nothing can be lost. Write 2 or more tokens.")
+    grown = [
+        log_softmax(whole.logits[t])[whole.scored[t]] - log_softmax(cut.logits[t])[whole.scored[t]]
+        for t in places
+    ]
+    return int(places[int(np.argmax(grown))])
+
+
 def loss(traced: Trace) -> float:
     """Mean surprisal of what the model had to predict, nats; NaN if that is nothing.
 

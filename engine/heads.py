@@ -144,6 +144,25 @@ def _targets(ids: NDArray, causal: bool) -> dict[str, NDArray]:
     return {name: np.tril(where, k=-1) for name, where in rules.items()} if causal else rules
 
 
+@dataclass(frozen=True)
+class Example:
+    """A row of attention in which a head follows one of RULES.
+
+    Attributes:
+        layer, head: counted from 0.
+        query, key: positions; the key is the one named by the rule that gets most.
+        weight: of the query on all keys that the rule names, 0 to 1.
+        mean: that weight's mean over all queries that can follow the rule.
+    """
+
+    layer: int
+    head: int
+    query: int
+    key: int
+    weight: float
+    mean: float
+
+
 def best_head(traced: Trace, rule: str) -> tuple[int, int] | None:
     """The (layer, head) that follows one of RULES most, counted from 0; None if no query of the text can."""
     share = head_measures(traced)[rule]
@@ -151,3 +170,33 @@ def best_head(traced: Trace, rule: str) -> tuple[int, int] | None:
         return None
     layer, head = np.unravel_index(int(share.argmax()), share.shape)
     return int(layer), int(head)
+
+
+def best_example(traced: Trace, rule: str) -> Example | None:
+    """A head and the query at which it follows one of RULES most; None if no query of the text can.
+
+    For "induction" head and query with the largest weight, from the second layer on if there is one: such a
+    head builds on one of an earlier layer (Elhage et al. 2021). For the others the head that `best_head`
+    finds, with its best query; the one right after the first token is left out, as the token before it is
+    also the first.
+    """
+    where = _targets(traced.ids, traced.objective == "clm").get(rule)
+    measured = head_measures(traced)[rule]
+    if where is None or np.isnan(measured).any():
+        return None
+    shares = np.einsum("lhqk,qk->lhq", traced.attentions, where.astype(traced.attentions.dtype))  # (L,H,T)
+    can = np.broadcast_to(where.any(axis=1), shares.shape).copy()
+    if rule == "induction":
+        can[: min(1, len(can) - 1)] = False
+    else:
+        can[:, :, : min(2, len(traced.ids) - 1)] = False
+        layer, head = best_head(traced, rule) or (0, 0)
+        can[np.arange(len(can)) != layer] = False
+        can[:, np.arange(can.shape[1]) != head] = False
+    if not can.any():
+        return None
+    found = np.unravel_index(int(np.where(can, shares, -1.0).argmax()), shares.shape)
+    layer, head, query = (int(i) for i in found)
+    key = int(np.where(where[query], traced.attentions[layer, head, query], -1.0).argmax())
+    weight, mean = float(shares[layer, head, query]), float(measured[layer, head])
+    return Example(layer, head, query, key, weight, mean)

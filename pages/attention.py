@@ -2,30 +2,13 @@
 
 import streamlit as st
 
-from engine.heads import best_head
-from ui import attention_arithmetic, choice, head_habits, lesson, nav, resources, session
+from ui import attention_arithmetic, choice, head_find, head_habits, lesson, nav, session
 from ui.components import current, head_grid, select, show, token_strip
-from ui.resources import ModelRef
 from viz import attention_map, format_count, probability_color, visible
 
 nav.require_app()
 
 MOST = 128  # tokens drawn: more can't be read, and all heads of more would be megabytes
-REPEATED = "The fox saw the owl. The fox saw the owl. The fox saw the owl."
-PRESSED = "_attention_pressed"
-
-
-def find(ref: ModelRef, text: str, rule: str) -> None:
-    """For a button: choose the head that follows a rule most, in a text where that can be seen."""
-    if rule == "induction" or len(text) < 20:
-        text = REPEATED
-        session.set_text(text)
-    try:
-        found = best_head(resources.traced(ref, text), rule)
-    except ValueError:
-        return  # the page says why this text can't be read
-    if found:
-        select("attention_heads", found)
 
 
 def window(n: int) -> tuple[int, int]:
@@ -36,11 +19,12 @@ def window(n: int) -> tuple[int, int]:
         "Draw", ["first", "last"], default="last", required=True, key="attention_part",
         persist_state="session", format_func=lambda name: f"the {name} {MOST} tokens",
     )  # fmt: skip
+    begin = 0 if part == "first" else n - MOST
     st.info(
-        f"{MOST} of {format_count(n)} tokens are drawn. The weights are those of the whole text, so a row "
-        "that is drawn may add up to less than 1."
+        f"{MOST} of {format_count(n)} tokens are drawn: {begin} to {begin + MOST - 1}, counted from 0. A row "
+        "of weights adds up to 1 over the whole text, so the part of it that is drawn may add up to less."
     )
-    return (0, MOST) if part == "first" else (n - MOST, n)
+    return begin, begin + MOST
 
 
 st.title("Attention")
@@ -70,13 +54,13 @@ query = begin + row
 def press(x: int, y: int) -> None:
     """For a cell of the large map: its row is the token that looks, its column the one that it looks at."""
     select("attention_query", y + strip.n_greyed)
-    st.session_state[PRESSED] = (begin + y, x if trace.objective == "mlm" else min(x, y))
+    st.session_state[head_find.PRESSED] = (begin + y, x if trace.objective == "mlm" else min(x, y))
 
 
 choice.begin("attention_heads", (0, 0), about=ref.id, names=("layer", "head"), first=1)
 left, right = st.columns([2, 3], gap="large")
 with left:
-    layer, head = head_grid(weights, names, objective=trace.objective, key="attention_heads")
+    layer, head = head_grid(weights, names, objective=trace.objective, key="attention_heads", first=begin)
     st.download_button(
         "All heads’ weights (CSV)",
         lambda: head_habits.weights_csv(trace, every, begin, end),
@@ -88,14 +72,16 @@ stop = query + 1 if trace.objective == "clm" else end
 shown = trace.attentions[layer, head, query, begin:stop]
 best = int(shown.argmax())
 choice.begin("attention_key", best, about=(ref, text, begin, layer, head, query))
-pressed = st.session_state.pop(PRESSED, None)
+pressed = st.session_state.pop(head_find.PRESSED, None)
 if pressed and pressed[0] == query:
     select("attention_key", pressed[1])
 with right:
-    st.markdown(f"**Layer {layer + 1}, head {head + 1}**: each row adds up to 1")
+    whole = "each row adds up to 1" + ("" if len(names) == len(every) else " over the whole text")
+    st.markdown(f"**Layer {layer + 1}, head {head + 1}**: {whole}")
+    head_find.tell(ref, text, layer, head, query)
     fig = attention_map(
         names, weights[layer, head], objective=trace.objective, query=row, key=current("attention_key", best),
-        press=True,
+        press=True, first=begin,
     )  # fmt: skip
     show(fig, key="attention_map", on_press=press)
 
@@ -105,22 +91,22 @@ chosen = token_strip(
     keys.segments,
     key="attention_key",
     selected=best,
-    values=[lesson.brief(x) for x in shown.tolist()],
+    values=[head_find.written(x) for x in shown.tolist()],
     colors=[probability_color(x) for x in shown.tolist()],
     label="Tokens that it looks at (keys), with their weights",
 )
 key = begin + (best if chosen is None else chosen)
 attention_arithmetic.draw(attention_arithmetic.Place(trace, layer, head, query, key, every, begin, end))
 st.subheader("The habits of all heads in this text")
-st.caption("Press a column’s name to sort, a row to look at that head.")
 head_habits.table(ref, text, trace, (layer, head), "attention_heads")
 TRY = (
-    ("Some heads just look one token back.", "Find one", "previous"),
+    ("Does any head look just one token back?", "Look for one", "previous"),
     (
-        "In a text that repeats itself, a head may look for what came next last time.",
-        "Repeat and find it",
+        "In a text that repeats itself, does a head look for what came next last time?",
+        "Repeat and look",
         "induction",
     ),
-    ("Many heads rest on the first token when they have nothing to do.", "Find the laziest", "first"),
+    ("Does any head rest on the first token?", "Look for one that does", "first"),
 )
-lesson.try_this(*(lesson.Step(words, label, find, (ref, text, rule)) for words, label, rule in TRY))
+steps = (lesson.Step(words, label, head_find.find, (ref, text, rule, MOST)) for words, label, rule in TRY)
+lesson.try_this(*steps)

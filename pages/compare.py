@@ -4,10 +4,11 @@ import streamlit as st
 
 from engine import metrics
 from ui import choice, lesson, nav, session
-from ui.compare_models import explain_masked, second_model
+from ui.compare_models import early_moment, explain_masked, second_model
 from ui.compare_place import place
-from ui.compare_text import Both, better, read_both, signed, totals, what_was_read
+from ui.compare_text import Both, better, read_both, signed, totals, totals_columns, what_was_read
 from ui.components import select, show, token_strip
+from ui.resources import ModelRef
 from viz import NEUTRAL
 from viz.compare import difference_bars, difference_color
 
@@ -17,7 +18,6 @@ DRAWN = 300  # pieces of the strip
 LISTED = 12  # rows of the table
 STRIP = "compare_strip"
 SCOPES = ("What fits the context", "Whole text")
-NAMES_BACK = "Once upon a time, there was a fox called Lily. She lived beside a river. One day, Lily"
 STRANGE = "Once upon a time, there was a spreadsheet who loved the rain."
 
 st.title("Compare")
@@ -50,7 +50,11 @@ def choose(both: Both, unit: str) -> int:
     shown, most = gap[:DRAWN].tolist(), float(abs(gap).max())
     worst = n_before + int(abs(gap[:DRAWN]).argmax())
     choice.begin(
-        STRIP, worst, about=(both.refs, text, both.traces is None), names=("piece",), first=-n_before
+        STRIP,
+        worst,
+        about=(both.refs, text, both.traces is None),
+        names=("pos",),
+        first=both.first - n_before,
     )
     index = token_strip(
         segments,
@@ -62,7 +66,7 @@ def choose(both: Both, unit: str) -> int:
         label="The text in pieces, each with the surprise of A minus that of B",
     )
     piece = max((worst if index is None else index) - n_before, 0)
-    choice.share({"piece": piece})
+    choice.share({"pos": piece + both.first})
     drawn = f"Showing the first {DRAWN} of {len(gap):,} pieces. " if len(gap) > DRAWN else ""
     st.caption(
         f"{drawn}Under each piece: surprise of A minus that of B, in {unit}. Blue: A does better, orange: B. "
@@ -89,19 +93,27 @@ def table(both: Both, unit: str) -> None:
         f"A minus B ({unit})": gap[order].tolist(),
     }
     st.dataframe(
-        {"piece": order, "text": [names[i] for i in order], **columns},
+        {
+            both.place: [i + both.first for i in order],
+            "token" if both.same_tokens else "text": [names[i] for i in order],
+            **columns,
+        },
         hide_index=True, height=260, key="compare_table",
-        column_config={name: st.column_config.NumberColumn(format="%.4g") for name in columns},
+        column_config={name: st.column_config.NumberColumn(format="%.6f") for name in columns},
     )  # fmt: skip
+
+
+def tell_of_lily(ref: ModelRef) -> None:
+    """For a button: a story whose last token is a name that an early moment does not yet remember."""
+    session.set_text(lesson.RECALL)
+    early_moment(ref)
 
 
 label, other = second_model(ref)
 measure, whole = controls(len(text) > min(ref.context_length, other.context_length))
 body = st.container()
 lesson.try_this(
-    lesson.Step(
-        "Names come back: does an early model remember?", "Tell of Lily", session.set_text, (NAMES_BACK,)
-    ),
+    lesson.Step("Names come back: does an early model remember?", "Tell of Lily", tell_of_lily, (ref,)),
     lesson.Step(
         "Say something no story says: who minds more?", "Surprise both", session.set_text, (STRANGE,)
     ),
@@ -113,11 +125,14 @@ with body:
         st.stop()
     chosen = choose(pair, measure)
     bars = difference_bars(
-        pair.names(), metrics.surprisal(-pair.found.difference, measure), unit=measure, selected=chosen
-    )
+        pair.names(), metrics.surprisal(-pair.found.difference, measure), unit=measure, selected=chosen,
+        first=pair.first, place=pair.place,
+    )  # fmt: skip
     show(bars, key="compare_difference")
     st.markdown(better(pair))
-    st.dataframe(totals(pair, measure), hide_index=True, key="compare_totals")
+    st.dataframe(
+        totals(pair, measure), hide_index=True, key="compare_totals", column_config=totals_columns(measure)
+    )
     st.caption(what_was_read(pair, text))
     place(pair, chosen, measure)
     st.subheader("Where they differ most")

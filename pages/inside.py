@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from engine.heads import best_head
 from ui import (
     inside_lens,
     inside_off,
@@ -11,7 +10,6 @@ from ui import (
     inside_text,
     lesson,
     nav,
-    resources,
     session,
 )
 from ui.resources import ModelRef
@@ -37,16 +35,13 @@ def go(view: str, text: str) -> None:
     session.set_text(text)
 
 
-def silence(ref: ModelRef, text: str) -> None:
-    """For a button: switch off the head that looks at the token just before the most."""
-    st.session_state["inside"] = OFF
+def silence(ref: ModelRef) -> None:
+    """For a button: a story in which a name comes back, without the head that is missed most there."""
+    go(OFF, RECALL)
     try:
-        trace = resources.traced(ref, text)
+        inside_off.without_the_most_missed(ref, RECALL)
     except ValueError:
         return  # the page says why this text can't be read
-    layer, head = best_head(trace, "previous") or (0, 0)
-    n_layer, n_head = trace.attentions.shape[:2]
-    inside_off.switch_off(n_layer, layer, [inside_off.options(n_head)[head]])
 
 
 st.title("Inside")
@@ -55,18 +50,15 @@ st.write(
 )
 ref, text = session.require_model(), session.text()
 looked = inside_text.look(ref, text)
-if st.query_params.get("inside") not in VIEWS:  # else a link has said it
-    st.session_state.setdefault("inside", LENS)
 view = st.segmented_control(
-    "View", list(VIEWS), required=True, key="inside", bind="query-params", label_visibility="collapsed"
-)
+    "View", list(VIEWS), default=LENS, required=True, key="inside", bind="query-params",
+    label_visibility="collapsed",
+)  # fmt: skip
 draw, question = VIEWS[str(view)]
 st.caption(question)
 draw(looked)
 lesson.try_this(
     lesson.Step("A name comes back: where does the model decide on it?", "Find Lily", go, (LENS, RECALL)),
     lesson.Step("Which heads bring a name back from far away?", "Take it apart", go, (PARTS, RECALL)),
-    lesson.Step(
-        "What is lost without the head that looks one token back?", "Switch it off", silence, (ref, text)
-    ),
+    lesson.Step("Which head is missed most in a story, and where?", "Switch it off", silence, (ref,)),
 )

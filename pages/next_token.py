@@ -17,12 +17,13 @@ nav.require_app()
 
 OPENING = "Once upon a time, there was a"
 STRANGE = "Once upon a time, there was a spreadsheet who"
-RECALL = (
-    "Once upon a time, there was a fox called Lily. She lived beside a river and loved music. "
-    "One day, when the trees looked like sheep, Lily"
-)
 SCROLLS = 60  # tokens
 VIEWS = ("One position", "Best guesses", "Surprise", "Chain rule", "Any length")
+CHOOSE = {
+    VIEWS[0]: " Choose one: what comes after it?",
+    VIEWS[1]: " The row after the chosen one is marked.",
+    VIEWS[2]: " The chosen one has a frame below.",
+}
 
 st.title("Next token")
 st.write("See what the model expects after each token, and how surprised it is by the one that came.")
@@ -45,8 +46,8 @@ def controls() -> tuple[str, str]:
             label_visibility="collapsed",
         )  # fmt: skip
         unit = st.segmented_control(
-            "Unit of surprise", ["nats", "bits"], default="nats", required=True, key="next_token_unit",
-            persist_state="session", label_visibility="collapsed",
+            "Unit of surprise", ["nats", "bits"], default="nats", required=True, key="unit",
+            bind="query-params", label_visibility="collapsed",
         )  # fmt: skip
     return str(view), str(unit)
 
@@ -73,7 +74,7 @@ def choose(view: str, unit: str) -> int:
     choice.share({"pos": position})
     st.caption(
         f"Under each token: its surprise in {unit}; the brightest colour is a blind guess among "
-        f"{format_count(vocab_size)}. Choose one: what comes after it?"
+        f"{format_count(vocab_size)}, or worse.{CHOOSE.get(view, '')}"
     )
     return position
 
@@ -96,15 +97,15 @@ def one_position(position: int, unit: str) -> None:
 def whole_text(scored: Scored, view: str, position: int, unit: str) -> None:
     """Every token at once."""
     if view == VIEWS[1]:
-        scored.guesses(name_of, key="next_token_guesses")
+        scored.guesses(name_of, position, key="next_token_guesses")
     elif view == VIEWS[2]:
-        scored.surprise(unit, key="next_token_surprise")
+        scored.surprise(unit, position, key="next_token_surprise")
         scored.divergence(unit, position, key="next_token_kl")
         scored.table(unit, key="next_token_table")
     else:
-        scored.chain(key="next_token_chain")
+        scored.chain(unit, key="next_token_chain")
         left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
-        left.latex(worked_text.chain(scored.scores.total, last, trace.scored_bytes))
+        left.latex(worked_text.chain(scored.scores.total, last, trace.scored_bytes, unit=unit))
         right.caption(
             "P is the product of all probabilities in the table; its logarithm is a sum. The first token is "
             "given, so P is the probability of all others after it. Loss and perplexity average over them."
@@ -116,7 +117,9 @@ body = st.container()
 lesson.try_this(
     lesson.Step("What can a story be about? Compare both bars.", "Begin one", session.set_text, (OPENING,)),
     lesson.Step("Say something that no story says.", "Surprise the model", session.set_text, (STRANGE,)),
-    lesson.Step("Names come back: is the model surprised?", "Tell of Lily", session.set_text, (RECALL,)),
+    lesson.Step(
+        "Names come back: is the model surprised?", "Tell of Lily", session.set_text, (lesson.RECALL,)
+    ),
 )
 with body:
     if chosen_view == VIEWS[4]:

@@ -1,6 +1,8 @@
 """The arithmetic of one row of attention: a weight, the whole softmax, and weights times values."""
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -9,7 +11,8 @@ from engine.heads import attention_cell, head_output
 from engine.trace import Trace
 from ui import worked, worked_attention
 from ui.lesson import literal
-from viz import format_number
+from ui.words import counted
+from viz import format_prob
 
 VIEWS = ("one weight", "the whole row", "weights × values")
 _HEIGHT = 250
@@ -55,11 +58,18 @@ def draw(place: Place) -> None:
 def _weight(place: Place) -> None:
     trace = place.trace
     cell = attention_cell(trace, place.layer, place.head, place.query, place.key)
+    d_head, dots = len(cell.products), cell.dots[np.isfinite(cell.row_scores)]
+    row = worked_attention.written_row(dots.tolist(), d_head)  # the same numbers in every view
+    written = worked_attention.written_products(
+        trace.q[place.layer, place.head, place.query].tolist(),
+        trace.k[place.layer, place.head, place.key].tolist(),
+        digits=row.digits,
+    )
     left, right = st.columns(2, gap="large")
     with left:
         name = literal(place.names[place.key])
-        st.markdown(f"**Why {format_number(cell.weight)} on token {place.key}, “{name}”**")
-        st.latex(worked.attention(cell.dot, len(cell.products), cell.row_total))
+        st.markdown(f"**Why {format_prob(cell.weight)} on token {place.key}, “{name}”**")
+        st.latex(worked.attention(cell.dot, d_head, row.total, others=row.digits))
         st.caption(
             "q is what the query asks for, k what the key offers: two lists of numbers. The sum over j runs "
             "over all keys that the query can see."
@@ -69,14 +79,20 @@ def _weight(place: Place) -> None:
         st.dataframe(
             {
                 "i": list(range(1, len(cell.products) + 1)),
-                "q": trace.q[place.layer, place.head, place.query].tolist(),
-                "k": trace.k[place.layer, place.head, place.key].tolist(),
-                "q · k": cell.products.tolist(),
+                "q": written.left.tolist(),
+                "k": written.right.tolist(),
+                "q · k": written.products.tolist(),
             },
             hide_index=True,
             height=_HEIGHT,
+            column_config=_as_written("q", "k", "q · k"),
             key="attention_products",
         )
+
+
+def _as_written(*columns: str) -> dict[str, Any]:
+    """Columns of numbers that are rounded already, shown with all their digits."""
+    return {name: st.column_config.NumberColumn(format="%.15g") for name in columns}
 
 
 def _row(place: Place) -> None:
@@ -85,29 +101,34 @@ def _row(place: Place) -> None:
     causal = trace.objective == "clm"
     keys = list(place.keys(hidden=True))
     seen = np.isfinite(cell.row_scores)
+    written = worked_attention.written_row(cell.dots[seen].tolist(), len(cell.products))
+    n = written.digits
+    dots = [worked.rounded(x, n) for x in cell.dots.tolist()]
+    scores = [worked.rounded(x / math.sqrt(len(cell.products)), n) for x in dots]
+    powers, weights = np.zeros(len(seen)), np.zeros(len(seen))
+    powers[seen], weights[seen] = written.powers, written.weights
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.dataframe(
             {
                 "key": keys,
                 "token": [place.names[j] for j in keys],
-                "q · k": cell.dots[keys].tolist(),
-                "÷ √d": (cell.dots[keys] / np.sqrt(len(cell.products))).tolist(),
+                "q · k": [dots[j] for j in keys],
+                "÷ √d": [scores[j] for j in keys],
                 "mask": ["+ 0" if seen[j] else "− ∞" for j in keys],
-                "e^s": np.exp(cell.row_scores[keys]).tolist(),
-                "weight": cell.row_weights[keys].tolist(),
+                "e^s": powers[keys].tolist(),
+                "weight": weights[keys].tolist(),
             },
             hide_index=True,
             height=_HEIGHT,
-            column_config={
-                name: st.column_config.NumberColumn(format="%.4g")
-                for name in ("q · k", "÷ √d", "e^s", "weight")
-            },
+            column_config=_as_written("q · k", "÷ √d", "e^s", "weight"),
             key="attention_row",
         )
     with right:
-        scores = cell.row_scores[seen].tolist()
-        st.latex(worked_attention.row(scores, int((~seen).sum())))
+        st.latex(worked_attention.row(written, int((~seen).sum())))
+        undrawn = int(seen.sum()) - sum(bool(seen[j]) for j in keys)
+        if undrawn:
+            st.caption(f"The sum also runs over {counted(undrawn, 'key')} that the table leaves out.")
         st.caption(
             "A key that comes later gets −∞ before the softmax, and so a weight of exactly 0. The q · k it "
             "would have had is there, but counts for nothing."
@@ -130,27 +151,27 @@ def _output(place: Place) -> None:
             )
         )  # fmt: skip
     found = head_output(trace, place.layer, place.head, place.query, number - 1)
-    keys = list(place.keys(hidden=False))
+    seen = place.query + 1 if trace.objective == "clm" else len(trace.ids)
+    written = worked_attention.written_products(
+        found.weights[:seen].tolist(), found.values[:seen].tolist(), digits=4
+    )
+    keys, value = list(place.keys(hidden=False)), f"value, number {number}"
     with left:
         st.dataframe(
             {
                 "key": keys,
                 "token": [place.names[j] for j in keys],
-                "weight": found.weights[keys].tolist(),
-                f"value, number {number}": found.values[keys].tolist(),
-                "weight × value": found.products[keys].tolist(),
+                "weight": written.left[keys].tolist(),
+                value: written.right[keys].tolist(),
+                "weight × value": written.products[keys].tolist(),
             },
             hide_index=True,
             height=_HEIGHT,
-            column_config={
-                name: st.column_config.NumberColumn(format="%.4g")
-                for name in ("weight", f"value, number {number}", "weight × value")
-            },
+            column_config=_as_written("weight", value, "weight × value"),
             key="attention_output",
         )
     with right:
-        seen = slice(0, place.query + 1) if trace.objective == "clm" else slice(None)
-        st.latex(worked_attention.output(found.weights[seen].tolist(), found.values[seen].tolist(), number))
+        st.latex(worked_attention.output(written, number))
         st.caption(
             f"All {n_numbers} numbers of this head, beside those of the other heads, go through one matrix: "
             "that is what attention adds to the stream at this token."

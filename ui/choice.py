@@ -29,6 +29,12 @@ def begin(
         select(key, default)
 
 
+def hold(key: str, value: int, about: object) -> None:
+    """For a button: select `value` in a component, also where what it is about changes in the same run."""
+    st.session_state[f"_{key}_about"] = about
+    select(key, value)
+
+
 def share(values: dict[str, int]) -> None:
     """Write a selection into the address, under the names that `begin` reads."""
     for name, value in values.items():

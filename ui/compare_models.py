@@ -7,7 +7,7 @@ from ui.resources import ModelRef
 from ui.words import literal
 from viz import format_count
 
-EARLY = 0.1  # share of the training after which the moment lies that is offered first
+EARLY = 0.035  # share of the training after which the moment lies that is offered first: names still slip
 
 
 def choices(ref: ModelRef) -> dict[str, ModelRef]:
@@ -25,6 +25,13 @@ def first_offer(ref: ModelRef, found: dict[str, ModelRef]) -> int:
     moments = [i for i, m in enumerate(found.values()) if m.id == ref.id]
     steps = [m.step for m in found.values()]
     return min(moments, key=lambda i: abs(steps[i] - EARLY * ref.step), default=0)
+
+
+def early_moment(ref: ModelRef) -> None:
+    """Choose the early moment of `ref` as the second model, if one was kept. For `on_click`."""
+    found = choices(ref)
+    if any(moment.id == ref.id for moment in found.values()):
+        st.session_state["other"] = list(found)[first_offer(ref, found)]
 
 
 def second_model(ref: ModelRef) -> tuple[str, ModelRef]:

@@ -18,7 +18,7 @@ SHOWN = 6  # bars
 def place(both: Both, index: int, unit: str) -> None:
     """Draw what both expected in place of a piece, and the surprise that followed."""
     span = both.found.spans[index]
-    st.subheader(f"In place of “{literal(visible(both.data(span)))}”, piece {index}")
+    st.subheader(f"In place of “{literal(visible(both.data(span)))}”, {both.place} {index + both.first}")
     if both.traces is not None and not both.same_tokens:
         _apart(both, index)
     together = both.traces is not None and both.same_tokens
@@ -45,7 +45,11 @@ def place(both: Both, index: int, unit: str) -> None:
             for x in (metrics.kl_divergence(p, q), metrics.kl_divergence(q, p), js_divergence(p, q))
         )
         right.latex(worked_text.distances(kl_ab, kl_ba, js, unit))
-        right.caption("How far apart both distributions are, over the whole vocabulary; 0 is the same.")
+        right.caption(
+            "How far apart the two distributions are, over the whole vocabulary; 0 is the same. KL is the "
+            "Kullback–Leibler divergence. JS, the Jensen–Shannon divergence, compares each with the mean "
+            "M of both, so it is the same both ways."
+        )
 
 
 def _expected(both: Both, index: int) -> list[NDArray[np.float64]]:

@@ -15,8 +15,8 @@ from ui import lesson, resources
 from ui.lesson import explain
 from ui.next_long import AT_ONCE, DIVERGED, ask, job_of, run
 from ui.resources import ModelRef
-from ui.words import literal
-from viz import format_count, visible
+from ui.words import counted, literal
+from viz import format_count, format_number, format_perplexity, visible
 
 LEAD = 12  # tokens drawn pale before the first piece that is compared
 
@@ -46,6 +46,16 @@ class Both:
         """Whether both have one vocabulary."""
         a, b = (resources.tokenizer(ref).hash for ref in self.refs)
         return a == b
+
+    @property
+    def place(self) -> str:
+        """What a piece's number is called: with the same tokens each piece is one of them."""
+        return "position" if self.same_tokens else "piece"
+
+    @property
+    def first(self) -> int:
+        """The number of the first piece: its token's position, or 1; what is given before it has none."""
+        return self.found.spans[0].first[0] if self.same_tokens else 1
 
     def data(self, span: Span) -> bytes:
         """The bytes of a piece."""
@@ -137,8 +147,11 @@ def what_was_read(both: Both, text: str) -> str:
     if both.traces is None:
         read = "Both read the whole text in windows that move by half their context."
     elif any(trace.unused for trace in both.traces):
-        counts = [format_count(len(tokens)) for tokens in both.tokens]
-        read = f"Each reads what fits its context: A the last {counts[0]} tokens, B the last {counts[1]}."
+        n_a, n_b = (len(tokens) for tokens in both.tokens)
+        read = (
+            f"Each reads what fits its context: A the last {counted(n_a, 'token')}, "
+            f"B the last {format_count(n_b)}."
+        )
     else:
         read = "Both read the whole text."
     given = "The first token that a model reads is given: nothing predicts it."
@@ -158,8 +171,15 @@ def totals(both: Both, unit: str) -> dict[str, list[Any]]:
     }
     if both.same_tokens:
         rows["loss (nats per token)"] = list(losses)
-        rows["perplexity"] = [metrics.perplexity(loss) for loss in losses]
+        rows["perplexity"] = [format_perplexity(metrics.perplexity(loss)) for loss in losses]
     return {**rows, "bits per byte": list(bits)}
+
+
+def totals_columns(unit: str) -> dict[str, Any]:
+    """How the columns of `totals` are written: numbers of one kind with equal digits, to the right."""
+    names = (f"surprise ({unit})", "loss (nats per token)", "bits per byte")
+    columns: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.4f") for name in names}
+    return columns | {"perplexity": st.column_config.TextColumn(alignment="right")}
 
 
 def signed(x: float) -> str:
@@ -177,5 +197,5 @@ def better(both: Both) -> str:
     if abs(a - b) < 1e-12:
         return "Both are equally surprised."
     name, ref = ("A", both.refs[0]) if a < b else ("B", both.refs[1])
-    numbers = f"{min(a, b):.4g} against {max(a, b):.4g} bits per byte"
+    numbers = f"{format_number(min(a, b), 4)} against {format_number(max(a, b), 4)} bits per byte"
     return f"**{name}**, {literal(ref.label)} at step {ref.step:,}, is less surprised: {numbers}."

@@ -176,6 +176,22 @@ def neighbours(ref: ModelRef, token_id: int) -> embeddings.Neighbours:
     return embeddings.neighbours(matrix(ref), token_id)
 
 
+def unseen(chosen: Chosen) -> NDArray[np.int64]:
+    """Ids of the tokens that never occur in what the model learned from; none if that is not at hand."""
+    found = _in_corpus(chosen.ref)
+    return np.zeros(0, np.int64) if found is None else np.flatnonzero(found.counts == 0)
+
+
+def fate_of_unseen(chosen: Chosen) -> str:
+    """What training does to the rows of tokens that never occur, in words."""
+    if chosen.config.tie_head:
+        return (
+            "No text taught such a row anything: as E also gives the scores at the end, training only pushed "
+            "its score down, in the same way for all of them."
+        )
+    return "Such a token was never read, so its row is as it began, but for weight decay."
+
+
 def vector_csv(values: NDArray[Any]) -> str:
     """A vector as CSV: dimension, value."""
     return "dimension,value\n" + "".join(f"{j},{value:.9g}\n" for j, value in enumerate(values))

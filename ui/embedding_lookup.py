@@ -1,11 +1,12 @@
 """One-hot vector times embedding matrix is a row of the matrix."""
 
+import numpy as np
 import streamlit as st
 
 from engine import embeddings
 from ui import worked_vectors
 from ui.components import show
-from ui.embedding_data import Chosen, names, vector_csv
+from ui.embedding_data import Chosen, fate_of_unseen, frequency, names, unseen, vector_csv
 from ui.lesson import literal
 from viz import format_count, format_number, lookup_picture, objective_color
 
@@ -63,7 +64,16 @@ def draw(chosen: Chosen) -> None:
         st.caption(
             f"E has {format_count(vocab_size)} rows of {width} numbers; drawn are {len(ids)} around row "
             f"{token_id}. Blue is below 0, orange above, darkest from "
-            f"±{format_number(float(fig.data[2].zmax), 2)} on. All of them were learned."
+            f"±{format_number(float(fig.data[2].zmax), 2)} on. {_how_learned(chosen, ids)}"
         )
         if chosen.config.tie_head:
             st.caption("The model uses E again at its end: a token’s score is its row times the last vector.")
+
+
+def _how_learned(chosen: Chosen, ids: list[int]) -> str:
+    """Which of the rows drawn were learned from text, and what became of the others."""
+    n = int(np.isin(ids, unseen(chosen)).sum())
+    if not n:
+        return "All of them were learned."
+    which = f"{n} of these tokens never {'occurs' if n == 1 else 'occur'}"
+    return f"{which} in {frequency(chosen).source}. {fate_of_unseen(chosen)}"

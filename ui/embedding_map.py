@@ -8,13 +8,26 @@ import streamlit as st
 from engine import embeddings
 from ui import resources, worked_vectors
 from ui.components import show
-from ui.embedding_data import MOST_POINTS, Chosen, Movie, frequency, movie, names, neighbours
+from ui.embedding_data import (
+    MOST_POINTS,
+    Chosen,
+    Movie,
+    fate_of_unseen,
+    frequency,
+    movie,
+    names,
+    neighbours,
+    unseen,
+)
 from ui.lesson import literal
 from ui.resources import ModelRef
+from ui.words import counted
 from viz import format_count, format_number, objective_color, token_map
 
 FEW = 300
 LABELLED_NEAR = 6  # neighbours of the chosen token that are named
+ZOOM = "embeddings_zoom"
+NARROW = 0.2  # a cloud whose extent is less than this share of the last one's is said to be small
 WHICH = {"frequent": f"top {FEW}", "seen": "all that occur", "all": "all"}
 
 
@@ -24,8 +37,9 @@ def step_key(ref: ModelRef) -> str:
 
 
 def first_step(ref: ModelRef) -> None:
-    """Put the slider at the oldest checkpoint. For `on_click`."""
+    """Put the slider at the oldest checkpoint, and look at it closely. For `on_click`."""
     st.session_state[step_key(ref)] = resources.history(ref)[0].step
+    st.session_state[ZOOM] = True
 
 
 def _ids(chosen: Chosen, which: str) -> list[int]:
@@ -73,13 +87,37 @@ def draw(chosen: Chosen) -> None:
         ids = _ids(chosen, which)
         shown = movie(chosen.ref, tuple(ids))
         at = _step(chosen.ref, shown.steps)
+        zoomed = len(shown.steps) > 1 and st.toggle(
+            "Zoom to this step", key=ZOOM, persist_state="session",
+            help="Axes that hold just the tokens of this step. Otherwise they hold those of all steps.",
+        )  # fmt: skip
         _where(chosen, shown, at, k)
-        _explain(chosen, shown, k, len(ids), which)
+        _explain(chosen, shown, k, ids, which)
     with left:
-        _picture(chosen, shown, at, k, ids)
+        _picture(chosen, shown, at, k, ids, bool(zoomed))
+        if about := _size(shown, at, ids, bool(zoomed)) + _first_axis(chosen, shown, ids):
+            st.caption(about)
 
 
-def _picture(chosen: Chosen, shown: Movie, at: int, k: int, ids: list[int]) -> None:
+def _size(shown: Movie, at: int, ids: list[int], zoomed: bool) -> str:
+    """How wide the cloud is at this step beside the last one, in words."""
+    wide = np.ptp(shown.points[:, ids, :2], axis=1).max(axis=1)
+    share = float(wide[at] / wide[-1]) if wide[-1] > 0 else 1.0
+    words = []
+    if share < NARROW:
+        chance = "tiny and random" if at == 0 else "still small"
+        words.append(
+            f"At step {format_count(shown.steps[at])} the vectors are {chance}: the whole cloud is "
+            f"{format_number(100 * share, 2)} % as wide as at step {format_count(shown.steps[-1])}."
+        )
+        if not zoomed:
+            words.append("On axes for all steps its tokens lie on each other: zoom to see them apart.")
+    if zoomed:
+        words.append("Zoomed: the axes hold only this step, so mind their numbers.")
+    return "".join(f"{sentence} " for sentence in words)
+
+
+def _picture(chosen: Chosen, shown: Movie, at: int, k: int, ids: list[int], zoomed: bool) -> None:
     near, called = _near(chosen), names(chosen.ref)
     drawn = list(dict.fromkeys([*ids, *chosen.text_ids, *near, chosen.token_id]))
     place = {token_id: i for i, token_id in enumerate(drawn)}
@@ -88,11 +126,11 @@ def _picture(chosen: Chosen, shown: Movie, at: int, k: int, ids: list[int]) -> N
     fig = token_map(
         points[at],
         [called[i] for i in drawn],
-        limits=embeddings.limits(points),
+        limits=embeddings.limits(points[at] if zoomed else points),
         shares=shown.basis.shares[:k],
         labelled=[place[i] for i in dict.fromkeys([*near, *chosen.text_ids])],
         chosen=place[chosen.token_id],
-        trail=points[:, place[chosen.token_id]] if moves else None,
+        trail=points[:, place[chosen.token_id]] if moves and not (zoomed and k == 3) else None,
         at=at,
         color=objective_color(chosen.ref.objective),
         fitted=f" at step {format_count(shown.steps[-1])}" if moves else "",
@@ -115,8 +153,21 @@ def _where(chosen: Chosen, shown: Movie, at: int, k: int) -> None:
     st.caption("x is its vector, μ the mean vector, w the direction of each axis, of length 1.")
 
 
-def _explain(chosen: Chosen, shown: Movie, k: int, n: int, which: str) -> None:
-    moves = len(shown.steps) > 1
+def _first_axis(chosen: Chosen, shown: Movie, ids: list[int]) -> str:
+    """Whether the first direction tells the tokens that never occur from the others, in words."""
+    never = np.isin(ids, unseen(chosen))
+    values = shown.points[-1, ids, 0].astype(np.float64)
+    if not never.any() or never.all():
+        return ""
+    means = [values[never].mean(), values[~never].mean()]
+    counts = [int(never.sum()), int((~never).sum())]
+    between = sum(n * (m - values.mean()) ** 2 for n, m in zip(counts, means, strict=True)) / len(values)
+    mostly = "PC 1 is mostly the difference between them and the rest. " if between > values.var() / 2 else ""
+    return f"Among them are {counted(counts[0], 'token')} that never occur. {fate_of_unseen(chosen)} {mostly}"
+
+
+def _explain(chosen: Chosen, shown: Movie, k: int, ids: list[int], which: str) -> None:
+    n, moves = len(ids), len(shown.steps) > 1
     when = f"step {format_count(shown.steps[-1])}" if moves else "this moment"
     capped = f", at most {format_count(MOST_POINTS)}" if n == MOST_POINTS else ""
     words = {"frequent": "the most frequent", "seen": "all that occur", "all": "the whole vocabulary"}[which]

@@ -8,8 +8,9 @@ import streamlit as st
 from engine import embeddings
 from ui import worked_vectors
 from ui.components import show
-from ui.embedding_data import MOST_POINTS, Chosen, frequency, names
+from ui.embedding_data import MOST_POINTS, Chosen, fate_of_unseen, frequency, names, unseen
 from ui.lesson import literal
+from ui.words import counted
 from viz import format_count, format_number, norm_scatter, objective_color
 
 
@@ -49,6 +50,8 @@ def draw(chosen: Chosen) -> None:
         st.latex(worked_vectors.length(float(vector @ vector), len(vector)))
         _compare(chosen, top, found.counts, lengths)
         _relation(found.counts, lengths)
+        if len(unseen(chosen)):
+            st.caption(fate_of_unseen(chosen))
 
 
 def _times(n: int) -> str:
@@ -75,7 +78,9 @@ def _relation(counts: np.ndarray, lengths: np.ndarray) -> None:
     never = lengths[counts == 0]
     lines = []
     if math.isnan(found.pearson):
-        lines.append(f"Only {found.n} tokens occur, or all alike: too few for a correlation.")
+        lines.append(
+            f"Only {counted(found.n, 'token')} with a count, or all alike: too few for a correlation."
+        )
     else:
         strength = abs(found.spearman)
         words = "go together closely" if strength >= 0.6 else "go together loosely"
@@ -91,7 +96,7 @@ def _relation(counts: np.ndarray, lengths: np.ndarray) -> None:
         seen = lengths[counts > 0]
         beside = f", those that occur {format_number(float(seen.mean()))}" if len(seen) else ""
         lines.append(
-            f"The {format_count(len(never))} tokens that never occur have a mean length of "
+            f"{counted(len(never), 'token')} that never occur: mean length "
             f"{format_number(float(never.mean()))}{beside}."
         )
     st.caption(" ".join(lines))

@@ -208,9 +208,11 @@ def _turned(chosen: Chosen) -> None:
         st.latex(worked_vectors.angle(t, pair, config.d_head))
         first, second = before[part].tolist()
         st.latex(worked_vectors.rotation(first, second, angle, pair))
+        turns = ", more than a whole turn, so a full circle" if angle >= 2 * np.pi else ""
         st.caption(
-            "Counted from 0. The model keeps the turned q′; here it is turned back to show q. A turn changes "
-            "no length. Su et al. 2021."
+            f"Dotted: the angle θ{turns}. "
+            "Positions count from 0. The model keeps the turned q′; here it is turned back to show q. A turn "
+            "changes no length. Su et al. 2021."
         )
     st.subheader("Only the distance counts")
     left, right = st.columns(2, gap="large")

@@ -65,7 +65,12 @@ def table(ref: ModelRef, text: str, trace: Trace, chosen: tuple[int, int], grid:
         grid: key of the component that holds the choice.
     """
     found, n_head = _measures(ref, text), trace.attentions.shape[1]
-    shown = [name for name in COLUMNS if name != "next" or trace.objective == "mlm"]
+    every = [name for name in COLUMNS if name != "next" or trace.objective == "mlm"]
+    shown = [name for name in every if not np.isnan(found[name]).all()]
+    if "entropy" not in shown:
+        st.info("This text has one token, which looks at itself: there is no habit to see. Write more.")
+        return
+    st.caption("Press a column’s name to sort, a row to look at that head.")
     n = found["entropy"].size
     columns: dict[str, Any] = {
         "layer": [i // n_head + 1 for i in range(n)],
@@ -95,9 +100,12 @@ def table(ref: ModelRef, text: str, trace: Trace, chosen: tuple[int, int], grid:
         on_select=pressed,
         selection_mode="single-row-required",
     )
-    missing = [COLUMNS[name][0] for name in shown if np.isnan(found[name]).all()]
+    missing = [COLUMNS[name][0] for name in every if name not in shown]
     if missing:
-        st.caption(_why_missing(missing))
+        st.caption(
+            f"Left out: {' and '.join(missing)}. This text can’t show it: no token in it comes twice in the "
+            "way it needs."
+        )
     with st.expander("What the columns mean"):
         st.markdown(
             "\n".join(f"- **{COLUMNS[name][0]}**: {meaning(name, trace.objective)}" for name in shown)
@@ -114,13 +122,6 @@ def meaning(name: str, objective: str) -> str:
     """What a measure is, in one or two short sentences."""
     causal, masked = COLUMNS[name][1:]
     return masked if objective == "mlm" and masked else causal
-
-
-def _why_missing(columns: list[str]) -> str:
-    if "entropy (nats)" in columns:
-        return "This text has one token, which looks at itself: there is no habit to see. Write more."
-    names = " and ".join(columns)
-    return f"Empty here: {names}. This text can’t show it: no token in it comes twice in the way it needs."
 
 
 def weights_csv(trace: Trace, names: list[str], begin: int, end: int) -> str:

@@ -12,6 +12,7 @@ from ui import inside_text, worked
 from ui.components import show
 from ui.inside_text import Looked
 from ui.lesson import literal
+from ui.words import counted
 
 LAYER = "inside_layer"
 BARS = 5
@@ -69,6 +70,7 @@ def _map(looked: Looked, layer: int, shown: str) -> None:
 
     places = range(len(rows))
     columns = range(len(looked.layers))
+    guessed = [p for p in places if not looked.masked or rows[p] == looked.position]
     fig = viz.cell_map(
         looked.row_labels(),
         looked.layers,
@@ -78,11 +80,12 @@ def _map(looked: Looked, layer: int, shown: str) -> None:
         scale="probability",
         unit="probability of the best guess" if best else "probability of the truth",
         x_title="read after block" + (" (framed: right)" if best else ""),
-        y_title="position that is guessed" if looked.masked else "after this token (position)",
-        alt=f"What the model would guess after each of {len(found.ids) - 1} blocks at {len(rows)} positions. "
+        y_title="position" if looked.masked else "after this token (position)",
+        alt=f"What the model would guess after each of {counted(len(found.ids) - 1, 'block')} at "
+        f"{counted(len(rows), 'position')}. "
         f"At position {looked.position} the output is {looked.name_of(_output(looked))}.",
         chosen=(looked.position - rows[0], layer),
-        framed=[(p, c) for p in places for c in columns if ranks[p, c] == 1],
+        framed=[(p, c) for p in guessed for c in columns if ranks[p, c] == 1],
         aside=None if looked.masked else ("truth", truths),
         color=looked.color,
     )
@@ -93,6 +96,11 @@ def _map(looked: Looked, layer: int, shown: str) -> None:
             st.session_state[LAYER] = column
 
     show(fig, key="inside_lens", on_press=press)
+    if looked.masked:
+        st.caption(
+            f"Only the token at position {looked.position} is hidden and has to be guessed. The model sees "
+            "all others and mostly repeats them in their rows: that is no guess, and not framed."
+        )
     looked.note_rows()
 
 

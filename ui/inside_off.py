@@ -8,12 +8,14 @@ import streamlit as st
 from numpy.typing import NDArray
 
 import viz
-from engine.ablation import Alone, Effect, each_alone, effect
+from engine.ablation import Alone, Effect, each_alone, effect, most_lost
 from engine.metrics import most_likely, softmax, tail_of
 from engine.trace import trace
-from ui import lesson, resources, worked_inside
+from ui import choice, inside_text, lesson, resources, worked_inside
 from ui.components import show
 from ui.inside_text import Looked
+from ui.resources import ModelRef
+from ui.words import counted
 
 MOST = 128  # tokens read while every part is tried alone
 BARS = 7
@@ -41,6 +43,32 @@ def switch_off(n_layer: int, layer: int, names: Sequence[str]) -> None:
     """For a button: switch off some parts of one block and nothing else."""
     all_on(n_layer)
     st.session_state[key_of(layer)] = list(names)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Switching off every head alone …")
+def _alone(ref: ModelRef, text: str, hidden: tuple[int, ...]) -> list[Alone]:
+    whole = resources.traced(ref, text, hidden=hidden)
+    return list(each_alone(resources.load(ref).model, whole, most=MOST))
+
+
+def without_the_most_missed(ref: ModelRef, text: str) -> None:
+    """For a button: switch off the head without which the loss grows most, and go where it is missed most.
+
+    Of a masked model the last token is hidden. The page has to look at the same text.
+
+    Raises:
+        ValueError: if the model can't read the text, or predicts nothing in it.
+    """
+    whole = resources.traced(ref, text)
+    hidden = (len(whole.ids) - 1,) if whole.objective == "mlm" else ()
+    whole, found = resources.traced(ref, text, hidden=hidden), _alone(ref, text, hidden)
+    head = max((a for a in found if a.kind == "head"), key=lambda a: a.change)
+    n_layer, n_head = whole.attentions.shape[:2]
+    switch_off(n_layer, head.layer, [options(n_head)[head.head]])
+    cut = resources.traced(ref, text, ablate=((head.layer, head.head),), hidden=hidden)
+    position = hidden[0] if hidden else most_lost(whole, cut)
+    choice.hold(inside_text.STRIP, position + lesson.strip_of(ref, text).n_greyed, about=(ref, text))
+    st.session_state[_RANKED] = ((ref, text, hidden), found)
 
 
 def draw(looked: Looked) -> None:
@@ -135,10 +163,11 @@ def _numbers(looked: Looked, found: Effect, divergence: float) -> None:
         st.caption("The text has one token, which nothing predicts: there is no loss.")
     else:
         st.latex(worked_inside.change(found.before, found.after))
+        n = len(looked.trace.ids) - 1
         what = (
             "Loss: the surprise at the hidden token."
             if looked.masked
-            else f"Loss: the mean over all {len(looked.trace.ids) - 1} predicted tokens of the text."
+            else f"Loss: the mean over {counted(n, 'predicted token')} of the text."
         )
         st.caption(f"{what} Above 0: worse without.")
     st.latex(worked_inside.divergence(divergence))

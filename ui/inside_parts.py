@@ -9,6 +9,7 @@ from ui import inside_text, worked_inside
 from ui.components import show
 from ui.inside_text import Looked
 from ui.lesson import literal
+from ui.words import counted
 
 TOKEN, AGAINST = "inside_token", "inside_against"
 CHOICES = 12  # tokens to choose from
@@ -76,9 +77,9 @@ def _bars(looked: Looked, found: Contributions, token_id: int, against: int | No
 
 
 def grouped(found: Contributions) -> tuple[list[str], list[float]]:
-    """Bars in the order of the model: embeddings, each block's attention and MLP, all norms' biases."""
+    """Bars in the order of the model: embedding, position, each block's two halves, all norms' biases."""
     kinds = {part.kind for part in found.parts}
-    labels, values = ["token"], [found.of("token")]
+    labels, values = ["embedding"], [found.of("token")]
     if "position" in kinds:
         labels, values = [*labels, "position"], [*values, found.of("position")]
     for layer in range(max(part.layer for part in found.parts) + 1):
@@ -92,12 +93,10 @@ def grouped(found: Contributions) -> tuple[list[str], list[float]]:
 
 def _sum(looked: Looked, found: Contributions, against: int | None) -> None:
     labels, values = grouped(found)
-    groups = {"embedding": 0.0, "attention": 0.0, "MLPs": 0.0, "bias": 0.0}
-    words = {"token": "embedding", "position": "embedding", "norm’s bias": "bias"}
+    groups: dict[str, float] = {}
     for label, value in zip(labels, values, strict=True):
-        groups[words.get(label) or ("MLPs" if label.startswith("MLP") else "attention")] += value
-    if "norm’s bias" not in labels:
-        del groups["bias"]
+        group = "MLPs" if label.startswith("MLP") else label.rstrip("0123456789 ")
+        groups[group] = groups.get(group, 0.0) + value
     left = "z" if against is None else r"\Delta z"
     st.latex(worked_inside.logit_sum(list(groups), list(groups.values()), left=left))
     config = looked.model.config
@@ -146,6 +145,6 @@ def _heads(looked: Looked, found: Contributions) -> None:
         unit="added to the logit",
         x_title="head",
         y_title="block",
-        alt=f"What each of {n_layer} × {n_head} heads adds to the logit.",
+        alt=f"What each of {counted(n_layer * n_head, 'head')} adds to the logit.",
     )
     show(fig, key="inside_by_head")

@@ -9,6 +9,7 @@ from ui import inside_text, worked_inside
 from ui.components import show
 from ui.inside_lens import LAYER
 from ui.inside_text import Looked
+from ui.words import counted
 
 # What is shown -> (name of the field, scale, unit of the key, whether there is a value for the embedding)
 SHOWN = {
@@ -61,7 +62,7 @@ def _map(looked: Looked, found: Stream, shown: str, layer: int) -> None:
         unit=unit,
         x_title="after block" if with_embedding else "in block",
         y_title="position",
-        alt=f"{unit} at {len(rows)} positions and {len(columns)} layers.",
+        alt=f"{unit} at {counted(len(rows), 'position')} and {counted(len(columns), 'layer')}.",
         chosen=(looked.position - rows[0], layer - first if layer >= first else None),
         color=looked.color,
     )

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from engine.tokenizers import Token
     from engine.trace import Trace
 
+RECALL = (  # a story up to a place where only one word can come: the name that it began with
+    "Once upon a time, there was a fox called Lily. She lived beside a river and loved music. "
+    "One day, when the trees looked like sheep, Lily"
+)
 LONGEST_TRUTH = 2000  # tokens; the exact distribution of a longer text would take more than a second
 
 

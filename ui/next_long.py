@@ -19,8 +19,8 @@ from ui import lesson, resources, worked_text
 from ui.cells import safe_cell
 from ui.components import show, token_strip
 from ui.resources import ModelRef
-from ui.words import duration
-from viz import NEUTRAL, format_count, format_number, surprisal_color, visible
+from ui.words import counted, duration
+from viz import NEUTRAL, format_count, format_tick, surprisal_color, visible
 from viz.along import surprisal_by_block
 
 DRAWN = 300  # tokens of the strip and of the table
@@ -108,7 +108,7 @@ def run(job: Job, ref: ModelRef) -> None:
         job.add(part, time.monotonic() - began)
         scored, rest = job.windows[job.done - 1].end, job.left()
         eta = f", about {duration(rest)} left" if rest > 1 else ""
-        bar.progress(job.done / len(job.windows), f"{format_count(scored)} of {format_count(n)} tokens{eta}")
+        bar.progress(job.done / len(job.windows), f"{format_count(scored)} of {counted(n, 'token')}{eta}")
         began = time.monotonic()
     bar.empty()
 
@@ -160,12 +160,14 @@ def _plan(job: Job, ref: ModelRef) -> None:
     """How much each token sees and how much work that is, known before anything is computed."""
     sizes = context_sizes(job.windows)
     full = sizes[ref.context_length :] if len(sizes) > ref.context_length else sizes
-    each = f"at least {format_count(int(full.min()))}" if len(sizes) > ref.context_length else "all"
+    least = f"at least {counted(int(full.min()), 'earlier token')}"
+    each = least if len(sizes) > ref.context_length else "all earlier tokens"
+    read = tokens_read(job.windows)
     st.caption(
-        f"{format_count(len(job.ids))} tokens, {format_count(len(job.windows))} windows of up to "
-        f"{format_count(ref.context_length)}; {format_count(tokens_read(job.windows))} tokens go through the "
-        f"model. Before each scored token it sees {each} earlier tokens of the text, "
-        f"{format_number(float(np.median(sizes)))} in the median."
+        f"{counted(len(job.ids), 'token')}, {counted(len(job.windows), 'window')} of up to "
+        f"{format_count(ref.context_length)}; the model reads {counted(read, 'token')} for that. "
+        f"Before each scored token it sees {each} of the text; the median is "
+        f"{format_tick(float(np.median(sizes)))}."
     )
 
 
@@ -193,13 +195,13 @@ def _result(job: Job, ref: ModelRef, text: str, unit: str) -> None:
     show(surprisal_by_block(surprise, unit=unit), key="next_token_long")
     left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
     n_bytes = _bytes_scored(job, ref)
-    left.latex(worked_text.corpus(float(log_probs.sum()), n, n_bytes))
+    left.latex(worked_text.corpus(float(log_probs.sum()), n, n_bytes, unit=unit))
     sizes = context_sizes(job.windows[: job.done])
     right.caption(
-        f"One average over all {format_count(n)} scored tokens ({format_count(n_bytes)} bytes), not a mean "
+        f"One average over all {counted(n, 'scored token')} ({counted(n_bytes, 'byte')}), not a mean "
         "of the windows’ perplexities. Perplexity is per token of this vocabulary; bits per byte can be "
         f"compared across vocabularies. Context: {format_count(int(sizes.min()))} to "
-        f"{format_count(int(sizes.max()))} tokens, median {format_number(float(np.median(sizes)))}."
+        f"{counted(int(sizes.max()), 'token')}, median {format_tick(float(np.median(sizes)))}."
     )
     names = [visible(tokenizer.token_bytes(int(i))) for i in job.ids[1 : shown + 1]]
     st.dataframe(
@@ -211,7 +213,7 @@ def _result(job: Job, ref: ModelRef, text: str, unit: str) -> None:
             "context (tokens)": sizes[:shown],
         },
         hide_index=True, height=260, key="next_token_long_table",
-        column_config={name: st.column_config.NumberColumn(format="%.4g")
+        column_config={name: st.column_config.NumberColumn(format="%.6f")
                        for name in ("probability", f"surprise ({unit})")},
     )  # fmt: skip
     st.download_button(

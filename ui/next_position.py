@@ -22,13 +22,13 @@ def bar_controls() -> tuple[int, str]:
     """How many bars, and what they show."""
     with st.container(horizontal=True):
         quantity = st.segmented_control(
-            "Bars of", QUANTITIES, default=QUANTITIES[0], required=True, key="next_token_quantity",
-            persist_state="session", label_visibility="collapsed",
+            "Bars of", QUANTITIES, default=QUANTITIES[0], required=True, key="measure",
+            bind="query-params", label_visibility="collapsed",
         )  # fmt: skip
         k = st.segmented_control(
             "Number of bars", [5, 8, 12, 20], default=8, required=True,
             format_func=lambda n: f"{n} bars" if n == 5 else str(n),
-            key="next_token_k", persist_state="session", label_visibility="collapsed",
+            key="bars", bind="query-params", label_visibility="collapsed",
         )  # fmt: skip
     return int(k), str(quantity)
 

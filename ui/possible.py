@@ -22,11 +22,11 @@ def possible_story(ref: ModelRef, text: str) -> None:
     found = oracle.legal_prefix(text, n_expected=_WORDS)
     words = ", ".join(f"**{literal(visible(word))}** {format_prob(share)}" for word, share in found.expected)
     if found.complete:
-        st.caption(f"✓ The stories can go like this. Next could come: {words}.")
+        st.caption(f"✓ The stories can go like this. After the whole text could come: {words}.")
         return
     begin = max(text.rfind(" ", 0, found.n_chars + 1), text.rfind("\n", 0, found.n_chars), 0)
     word = literal(visible(clip(text[begin:].split("\n")[0].strip().partition(" ")[0] or text[begin:], 24)))
     st.caption(
-        f"✗ No story goes like this: it breaks at **{word}** (character {found.n_chars + 1}). "
+        f"✗ No story goes like this: it breaks at **{word}** (character {found.n_chars}, counted from 0). "
         f"Possible there: {words}."
     )

@@ -19,6 +19,15 @@ from viz.along import kl_bars
 GUESSES = 6  # ranks of the best guesses
 
 
+def fixed(values: NDArray[Any]) -> str:
+    """One way to write all numbers of a column: with as many decimals, unless one of them is huge.
+
+    >>> fixed(np.array([1e-8, 2.5])), fixed(np.array([1.7e9]))
+    ('%.6f', '%.4g')
+    """
+    return "%.6f" if np.abs(np.nan_to_num(values, posinf=0, neginf=0)).max(initial=0) < 1e5 else "%.4g"
+
+
 @dataclass(frozen=True, eq=False)
 class Scored:
     """A text of at least 2 tokens, what the model made of it, and what is true where that is known."""
@@ -40,12 +49,13 @@ class Scored:
             found[:n] = kl_divergence(self.truth.probs[:n], self.trace.probs()[:n])
         return -surprisal(found, unit)  # nats to the unit
 
-    def guesses(self, name_of: Callable[[int], str], *, key: str) -> None:
-        """Draw the best guesses after every token."""
+    def guesses(self, name_of: Callable[[int], str], position: int, *, key: str) -> None:
+        """Draw the best guesses after every token; the row after `position` is marked."""
         tops = [most_likely(row, GUESSES) for row in self.trace.probs()]
         labels = [[name_of(int(i)) for i in top.ids] for top in tops]
         ranks: Sequence[int | None] = [*self.scores.ranks.tolist(), None]
-        fig = viz.position_heatmap(self.names, labels, [top.probs for top in tops], true_rank=ranks)
+        probs = [top.probs for top in tops]
+        fig = viz.position_heatmap(self.names, labels, probs, true_rank=ranks, selected=position)
         with st.container(height=520):
             show(fig, key=key)
         hits = int((self.scores.ranks <= GUESSES).sum())
@@ -54,8 +64,8 @@ class Scored:
             f"came next: {hits} of {len(self.scores.ranks)} times it is among them."
         )
 
-    def surprise(self, unit: str, *, key: str) -> None:
-        """Draw a bar for every token: the model's surprise, and beside it the true source's."""
+    def surprise(self, unit: str, position: int, *, key: str) -> None:
+        """Draw a bar for every token: the model's surprise, and on it a mark for the true source's."""
 
         def along(log_probs: NDArray[Any]) -> NDArray[Any]:
             return np.concatenate([[np.nan], surprisal(log_probs, unit)])  # nothing predicts the first
@@ -63,7 +73,8 @@ class Scored:
         true = along(self.truth.log_of(self.trace.ids.tolist())) if self.truth else None
         mean = float(surprisal(-self.scores.loss, unit))
         bars = along(self.scores.log_probs)
-        show(viz.surprisal_bars(self.names, bars, unit=unit, mean=mean, second=true), key=key)
+        fig = viz.surprisal_bars(self.names, bars, unit=unit, mean=mean, second=true, selected=position)
+        show(fig, key=key)
 
     def divergence(self, unit: str, position: int, *, key: str) -> None:
         """Draw how far the model is from the truth after every token, where the stories are known."""
@@ -89,12 +100,13 @@ class Scored:
             numbers[f"KL before it ({unit})"] = self.divergences(unit)[:-1]
         self._rows({"rank": self.scores.ranks, **numbers}, list(numbers), key)
 
-    def chain(self, *, key: str) -> None:
+    def chain(self, unit: str, *, key: str) -> None:
         """Draw the chain rule: each probability, its log, the sum of the logs and the product so far."""
-        logs = self.scores.log_probs
-        sums = np.cumsum(logs)
-        columns = {"p(token | all before)": self.scores.probs, "ln p": logs, "sum of ln p": sums}
-        so_far = [worked_text.product(float(x)) for x in sums]
+        log = "ln" if unit == "nats" else "log₂"
+        logs = -surprisal(self.scores.log_probs, unit)
+        columns = {"p(token | all before)": self.scores.probs, f"{log} p": logs}
+        columns[f"sum of {log} p"] = np.cumsum(logs)
+        so_far = [worked_text.product(float(x)) for x in np.cumsum(self.scores.log_probs)]
         self._rows({**columns, "product of p": so_far}, list(columns), key)
 
     def _rows(self, columns: dict[str, Any], numbers: list[str], key: str) -> None:
@@ -103,7 +115,12 @@ class Scored:
         st.dataframe(
             {name: list(values) for name, values in rows.items()},
             hide_index=True,
-            column_config={name: st.column_config.NumberColumn(format="%.4g") for name in numbers},
+            column_config={
+                name: st.column_config.NumberColumn(format=fixed(columns[name]))
+                if name in numbers
+                else st.column_config.Column(alignment="right")
+                for name in columns
+            },
             height=320,
             key=key,
         )

@@ -93,7 +93,8 @@ def softmax(z: float, log_total: float, v: int, *, unit: str = "nats", digits: i
         rf"e^{{z}} &= {top}",
         rf"p &= \frac{{e^{{z}}}}{{\sum_{{j=1}}^{{{v}}} e^{{z_j}}}} = \frac{{{top}}}{{{total}}}",
         rf"&= {tex(p, n_p)}",
-        rf"-{name} p &= -{name} {tex(p, n_p)} = {tex((log_total - z) / nats, digits)}\ \text{{{unit}}}",
+        rf"-{name} p &= -{name} {tex(p, n_p)}",  # short lines, for a telephone
+        rf"&= {tex((log_total - z) / nats, digits)}\ \text{{{unit}}}",
     )
 
 
@@ -128,7 +129,7 @@ def perplexity(total: float, n: int, n_bytes: int, *, digits: int = 4) -> str:
     )
 
 
-def attention(dot: float, d_head: int, total: float, *, digits: int = 4) -> str:
+def attention(dot: float, d_head: int, total: float, *, digits: int = 4, others: int | None = None) -> str:
     """From q · k to the attention weight.
 
     Args:
@@ -136,20 +137,34 @@ def attention(dot: float, d_head: int, total: float, *, digits: int = 4) -> str:
         d_head: numbers in q and in k.
         total: Σ exp(score) over the keys that the query may look at.
         digits: of the weight; the lines before have as many more as that needs.
+        others: significant digits of the lines before, where these are known to give the weight.
     """
-    score = dot / math.sqrt(d_head)
-    top = math.exp(score)
-    n_e = tie(lambda a, b: a / b, top, total, digits=digits)
-    n_s = tie(math.exp, score, digits=n_e)
-    n_dot = tie(lambda x: x / math.sqrt(d_head), dot, digits=n_s)
-    return aligned(
-        rf"q \cdot k &= \sum_{{i=1}}^{{{d_head}}} q_i k_i = {tex(dot, n_dot)}",
-        rf"s &= \frac{{q \cdot k}}{{\sqrt{{d_{{\text{{head}}}}}}}}"
-        rf" = \frac{{{tex(dot, n_dot)}}}{{\sqrt{{{d_head}}}}} = {tex(score, n_s)}",
-        rf"e^{{s}} &= e^{{{tex(score, n_s)}}} = {tex(top, n_e)}",
-        rf"\text{{weight}} &= \frac{{e^{{s}}}}{{\sum_j e^{{s_j}}}}"
-        rf" = \frac{{{tex(top, n_e)}}}{{{tex(total, n_e)}}} = {tex(top / total, digits)}",
+    n = others or _attention_digits(dot, d_head, total, digits)
+    q_k, score, top = _forward(dot, d_head, n)
+    return aligned(  # short lines, for a telephone
+        rf"q \cdot k &= \sum_{{i=1}}^{{{d_head}}} q_i k_i = {tex(q_k, n)}",
+        r"s &= \frac{q \cdot k}{\sqrt{d_{\text{head}}}}"
+        rf" = \frac{{{tex(q_k, n)}}}{{\sqrt{{{d_head}}}}} = {tex(score, n)}",
+        rf"e^{{s}} &= e^{{{tex(score, n)}}} = {tex(top, n)}",
+        r"\text{weight} &= \frac{e^{s}}{\sum_j e^{s_j}}"
+        rf" = \frac{{{tex(top, n)}}}{{{tex(total, n)}}} = {tex(top / rounded(total, n), digits)}",
     )
+
+
+def _attention_digits(dot: float, d_head: int, total: float, digits: int) -> int:
+    """How few significant digits of every number before the weight give the weight."""
+    wanted = tex(math.exp(dot / math.sqrt(d_head)) / total, digits)
+    for n in range(digits, EXACT):
+        if tex(_forward(dot, d_head, n)[2] / rounded(total, n), digits) == wanted:
+            return n
+    return EXACT
+
+
+def _forward(dot: float, d_head: int, n: int) -> tuple[float, float, float]:
+    """q · k, score and its exponential with n digits, each worked out from the one before as it is written."""
+    q_k = rounded(dot, n)
+    score = rounded(q_k / math.sqrt(d_head), n)
+    return q_k, score, rounded(math.exp(score), n)
 
 
 def number_of(data: bytes, token_id: int, vocab_size: int, *, most: int = 10) -> str:

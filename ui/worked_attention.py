@@ -2,41 +2,135 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ui.worked import aligned, tex, tie
+import numpy as np
+from numpy.typing import NDArray
+
+from ui.worked import EXACT, aligned, rounded, tex
 
 WRITTEN = 3  # products that are written out; the others are one number
 
 
-def output(weights: Sequence[float], values: Sequence[float], number: int, *, digits: int = 4) -> str:
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A row's softmax in numbers that are written: each column follows from the one before.
+
+    Attributes:
+        digits: significant digits of all numbers but the weights.
+        dots: (K,) q · k.
+        scores: (K,) dots / √d.
+        powers: (K,) exp(scores).
+        total: their sum.
+        weights: (K,) powers / total; as many significant digits as were asked for.
+    """
+
+    digits: int
+    dots: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    powers: NDArray[np.float64]
+    total: float
+    weights: NDArray[np.float64]
+
+
+def written_row(dots: Sequence[float], d_head: int, *, digits: int = 4) -> Row:
+    """Write a row with as few digits as give the exact weights, to `digits` of them.
+
+    Args:
+        dots: q · k of the keys that the query may look at.
+        d_head: numbers in q and in k.
+        digits: of the weights.
+    """
+    exact = np.asarray(dots, dtype=np.float64) / math.sqrt(d_head)
+    with np.errstate(over="ignore", invalid="ignore"):
+        wanted = _rounded(np.exp(exact - exact.max()) / np.exp(exact - exact.max()).sum(), digits)
+        for n in range(digits + 1, EXACT + 1):
+            q_k = _rounded(dots, n)
+            scores = _rounded(q_k / math.sqrt(d_head), n)
+            powers = _rounded(np.exp(scores), n)
+            total = rounded(math.fsum(powers), n)
+            weights = _rounded(powers / total, digits)
+            if (weights == wanted).all():
+                break
+    return Row(n, q_k, scores, powers, total, weights)
+
+
+def _rounded(numbers: Sequence[float] | NDArray[np.float64], digits: int) -> NDArray[np.float64]:
+    """What `worked.tex` writes, number by number."""
+    return np.array([rounded(float(x), digits) for x in numbers])
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Numbers multiplied in pairs, as they are written: each product follows from its two factors.
+
+    Attributes:
+        digits: significant digits of all of them.
+        left, right: (K,) factors.
+        products: (K,)
+    """
+
+    digits: int
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    products: NDArray[np.float64]
+
+
+def written_products(left: Sequence[float], right: Sequence[float], *, digits: int) -> Products:
+    """Write factors and products with as few digits as let the products add up to the exact sum.
+
+    Args:
+        left: first factors.
+        right: second factors.
+        digits: of the sum, significant ones.
+    """
+    wanted = tex(math.fsum(x * y for x, y in zip(left, right, strict=True)), digits)
+    for n in range(min(digits, 4), EXACT + 1):
+        factors = _rounded(left, n), _rounded(right, n)
+        products = _rounded(factors[0] * factors[1], n)
+        sums = math.fsum(products), math.fsum(factors[0] * factors[1]), _with_rest(*factors, products, n)
+        if all(tex(total, digits) == wanted for total in sums):
+            break
+    return Products(n, *factors, products)
+
+
+def _with_rest(
+    left: NDArray[np.float64], right: NDArray[np.float64], products: NDArray[np.float64], digits: int
+) -> float:
+    """The sum as `output` writes it: the largest products by their factors, the others as one number."""
+    first, others = _largest(products)
+    rest = rounded(math.fsum(products[others]), digits)
+    return math.fsum([*(left[first] * right[first]), rest])
+
+
+def _largest(products: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The places of the products that are written out, and of the others."""
+    order = np.argsort(-abs(products), kind="stable")
+    return order[:WRITTEN], order[WRITTEN:]
+
+
+def output(written: Products, number: int, *, digits: int = 4) -> str:
     """One number of a head's output as a sum of weights times values, the largest products first.
 
     Args:
-        weights: of the keys, from one query.
-        values: the chosen number of each key's value.
+        written: weights and values of all keys that the query may look at, see `written_products`.
         number: which one it is, counted from 1.
-        digits: of the sum; the products have as many more as it needs.
+        digits: of the sum.
     """
-    order = sorted(range(len(weights)), key=lambda j: -abs(weights[j] * values[j]))
-    first, others = order[:WRITTEN], order[WRITTEN:]
-    rest = math.fsum(weights[j] * values[j] for j in others)
-    numbers = [x for j in first for x in (weights[j], values[j])] + ([rest] if others else [])
-
-    def total(*given: float) -> float:
-        pairs = given[: 2 * len(first)]
-        products = (w * v for w, v in zip(pairs[::2], pairs[1::2], strict=True))
-        return math.fsum([*products, *given[2 * len(first) :]])
-
-    n = tie(total, *numbers, digits=digits)
-    terms = [rf"{tex(weights[j], n)} \cdot {_bracketed(tex(values[j], n))}" for j in first]
-    if others:
+    n, (first, others) = written.digits, _largest(written.products)
+    rest = rounded(math.fsum(written.products[others]), n)
+    terms = [
+        rf"{tex(written.left[j], n)} \cdot {_bracketed(tex(written.right[j], n))}" for j in first.tolist()
+    ]
+    if len(others):
         plural = "s" if len(others) > 1 else ""
         terms.append(rf"{_bracketed(tex(rest, n))} \quad \text{{({len(others)} other key{plural})}}")
+    total = _with_rest(written.left, written.right, written.products, n)
     name = rf"o_{{{number}}}"
     return aligned(
         rf"{name} &= \sum_j \text{{weight}}_j \cdot v_{{j,{number}}}",
         *(rf"&{'=' if i == 0 else '+'} {term}" for i, term in enumerate(terms)),
-        rf"&= {tex(total(*numbers), digits)}",
+        rf"&= {tex(total, digits)}",
     )
 
 
@@ -44,19 +138,19 @@ def _bracketed(number: str) -> str:
     return f"({number})" if number.startswith("-") else number
 
 
-def row(scores: Sequence[float], hidden: int, *, digits: int = 4) -> str:
+def row(written: Row, hidden: int) -> str:
     """The sum under the fraction of a row's softmax.
 
     Args:
-        scores: of the keys that the query may look at.
+        written: of the keys that the query may look at.
         hidden: how many it may not look at.
-        digits: of the sum.
     """
-    total = math.fsum(math.exp(score) for score in scores)
     plural = "s" if hidden != 1 else ""
     masked = rf" + \underbrace{{0}}_{{{hidden}\text{{ hidden key{plural}: }}e^{{-\infty}}}}" if hidden else ""
-    seen = f"{len(scores)}" + r"\text{ key" + ("s" if len(scores) != 1 else "") + "}"
+    n = len(written.powers)
+    seen = f"{n}" + r"\text{ key" + ("s" if n != 1 else "") + "}"
+    total = tex(written.total, written.digits)
     return aligned(
         r"\text{weight}_j &= \frac{e^{s_j}}{\sum_k e^{s_k}}",
-        rf"\sum_k e^{{s_k}} &= \underbrace{{{tex(total, digits)}}}_{{{seen}}}{masked}",
+        rf"\sum_k e^{{s_k}} &= \underbrace{{{total}}}_{{{seen}}}{masked}",
     )

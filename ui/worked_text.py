@@ -1,9 +1,11 @@
 """Worked formulas of a whole text: the chain rule, log-sum-exp, entropy; numbers too small for a float."""
 
 import math
+from collections.abc import Callable
 
 from ui.worked import LARGEST, aligned, tex, tie
 
+_LOGS = {"nats": (r"\ln", "e", 1.0), "bits": (r"\log_2", "2", math.log(2))}  # sign, base, nats in one
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -20,53 +22,81 @@ def mantissa(log: float, digits: int = 4) -> tuple[str, int]:
 
 
 def product(log: float, digits: int = 4) -> str:
-    """The number whose natural log is `log`, for a table.
+    """The number whose natural log is `log`, for a table; without a power of ten down to 0.001.
 
-    >>> product(-2000.0), product(0.0)
-    ('2.577×10⁻⁸⁶⁹', '1.000')
+    >>> product(-2000.0), product(0.0), product(math.log(0.25))
+    ('2.577×10⁻⁸⁶⁹', '1.000', '0.2500')
     """
     if not math.isfinite(log):
         return "0" if log == -math.inf else "not finite"
     written, exponent = mantissa(log, digits)
+    if -3 <= exponent < 0:
+        return _in_full(written, exponent)
     return written + (f"×10{str(exponent).translate(_SUPERSCRIPT)}" if exponent else "")
+
+
+def _in_full(written: str, exponent: int) -> str:
+    """A mantissa and a negative power of ten as a decimal fraction, with the same digits."""
+    return "0." + "0" * (-exponent - 1) + written.replace(".", "")
 
 
 def _product_tex(log: float, digits: int) -> str:
     written, exponent = mantissa(log, digits)
+    if -3 <= exponent < 0:
+        return _in_full(written, exponent)
     return written + (rf"\times10^{{{exponent}}}" if exponent else "")
 
 
-def chain(total: float, n: int, n_bytes: int, *, digits: int = 4) -> str:
+def chain(total: float, n: int, n_bytes: int, *, unit: str = "nats", digits: int = 4) -> str:
     """From the sum of logs to the probability of the text, loss, perplexity and bits per byte.
 
     Args:
         total: natural log of the probability of all scored tokens together.
         n: how many these are.
         n_bytes: how many bytes they have.
+        unit: of the logs, "nats" or "bits".
         digits: of the results; what goes into them has as many more as that needs.
     """
-    loss, bits = -total / n, -total / math.log(2) / n_bytes
-    n_loss = tie(math.exp, loss, digits=digits) if loss < LARGEST else digits
+    log, base, nats = _LOGS[unit]
     exponent = mantissa(total, digits)[1]
 
     def scaled(x: float) -> float:
-        return math.exp(-x - exponent * math.log(10))
+        return math.exp(-x * nats - exponent * math.log(10))
 
-    n_total = tie(
-        [lambda x: x / n, lambda x: x / math.log(2) / n_bytes, scaled],
-        -total,
-        digits=[n_loss, digits, digits],
-    )
-    shown = tex(-total, n_total)
-    minus = "-" if total < 0 else ""
+    n_total, n_loss = _places(total, n, n_bytes, unit, digits, scaled)
+    shown, minus = tex(-total / nats, n_total), "-" if total < 0 else ""
     return aligned(
-        rf"\ln P &= \sum_{{t=1}}^{{{n}}} \ln p_t = {minus}{shown}",
-        rf"P &= \prod_{{t=1}}^{{{n}}} p_t = e^{{{minus}{shown}}}",
+        rf"{log} P &= \sum_{{t=1}}^{{{n}}} {log} p_t = {minus}{shown}",
+        rf"P &= \prod_{{t=1}}^{{{n}}} p_t = {base}^{{{minus}{shown}}}",
         rf"&= {_product_tex(total, digits)}",
-        rf"\text{{loss}} &= \frac{{-\ln P}}{{{n}}} = \frac{{{shown}}}{{{n}}}",
-        rf"&= {tex(loss, n_loss)}\ \text{{nats}}",
-        rf"\text{{perplexity}} &= e^{{{tex(loss, n_loss)}}} = {tex(exp(loss), digits)}",
-        rf"\text{{bits per byte}} &= \frac{{{shown}}}{{\ln 2 \cdot {n_bytes}}} = {tex(bits, digits)}",
+        rf"\text{{loss}} &= \frac{{-{log} P}}{{{n}}} = \frac{{{shown}}}{{{n}}}",
+        rf"&= {tex(-total / nats / n, n_loss)}\ \text{{{unit}}}",
+        *_averages(total, n, n_bytes, unit, shown, n_loss, digits),
+    )
+
+
+def _places(
+    total: float, n: int, n_bytes: int, unit: str, digits: int, *more: Callable[[float], float]
+) -> tuple[int, int]:
+    """Digits of the sum of surprisals and of the loss, so that all that follows can be redone by hand."""
+    nats = _LOGS[unit][2]
+    loss = -total / n / nats
+    n_loss = tie(lambda x: math.exp(x * nats), loss, digits=digits) if loss * nats < LARGEST else digits
+    computes: list[Callable[..., float]] = [lambda x: x / n, lambda x: x * nats / math.log(2) / n_bytes]
+    places = [n_loss, digits, *[digits] * len(more)]
+    return tie([*computes, *more], -total / nats, digits=places), n_loss
+
+
+def _averages(
+    total: float, n: int, n_bytes: int, unit: str, shown: str, n_loss: int, digits: int
+) -> tuple[str, str]:
+    """Perplexity and bits per byte, from the loss and the sum of surprisals as they are written."""
+    base, nats = _LOGS[unit][1:]
+    loss, bits = -total / n, -total / math.log(2) / n_bytes
+    below = rf"\ln 2 \cdot {n_bytes}" if unit == "nats" else f"{n_bytes}"
+    return (
+        rf"\text{{perplexity}} &= {base}^{{{tex(loss / nats, n_loss)}}} = {tex(exp(loss), digits)}",
+        rf"\text{{bits per byte}} &= \frac{{{shown}}}{{{below}}} = {tex(bits, digits)}",
     )
 
 
@@ -101,24 +131,23 @@ def log_prob(z: float, log_total: float, v: int, *, unit: str = "nats", digits: 
     return aligned(*lines)
 
 
-def corpus(total: float, n: int, n_bytes: int, *, digits: int = 4) -> str:
+def corpus(total: float, n: int, n_bytes: int, *, unit: str = "nats", digits: int = 4) -> str:
     """Loss, perplexity and bits per byte of a long text, from the sum of all surprisals.
 
     Args:
         total: natural log of the probability of all scored tokens together.
         n: how many these are.
         n_bytes: how many bytes they have.
+        unit: of the surprisals, "nats" or "bits".
         digits: of the results.
     """
-    loss, bits = -total / n, -total / math.log(2) / n_bytes
-    n_loss = tie(math.exp, loss, digits=digits) if loss < LARGEST else digits
-    n_total = tie([lambda x: x / n, lambda x: x / math.log(2) / n_bytes], -total, digits=[n_loss, digits])
-    shown = tex(-total, n_total)
+    log, _, nats = _LOGS[unit]
+    n_total, n_loss = _places(total, n, n_bytes, unit, digits)
+    shown = tex(-total / nats, n_total)
     return aligned(
-        rf"\text{{loss}} &= \frac{{1}}{{{n}}} \sum_{{t=1}}^{{{n}}} -\ln p_t = \frac{{{shown}}}{{{n}}}",
-        rf"&= {tex(loss, n_loss)}\ \text{{nats per token}}",
-        rf"\text{{perplexity}} &= e^{{{tex(loss, n_loss)}}} = {tex(exp(loss), digits)}",
-        rf"\text{{bits per byte}} &= \frac{{{shown}}}{{\ln 2 \cdot {n_bytes}}} = {tex(bits, digits)}",
+        rf"\text{{loss}} &= \frac{{1}}{{{n}}} \sum_{{t=1}}^{{{n}}} -{log} p_t = \frac{{{shown}}}{{{n}}}",
+        rf"&= {tex(-total / nats / n, n_loss)}\ \text{{{unit} per token}}",
+        *_averages(total, n, n_bytes, unit, shown, n_loss, digits),
     )
 
 
@@ -155,10 +184,13 @@ def pieces(parts: tuple[list[float], list[float]], unit: str, *, digits: int = 4
 
 def distances(kl_ab: float, kl_ba: float, js: float, unit: str, *, digits: int = 4) -> str:
     """Distances between the distributions of two models at one place, all given in `unit`."""
-    log = r"\ln" if unit == "nats" else r"\log_2"
+    log = _LOGS[unit][0]
     return aligned(
         rf"D_{{\text{{KL}}}}(A \Vert B) &= \sum_v a_v {log} \frac{{a_v}}{{b_v}}",
-        rf"&= {tex(kl_ab, digits)}",
-        rf"D_{{\text{{KL}}}}(B \Vert A) &= {tex(kl_ba, digits)}",
-        rf"D_{{\text{{JS}}}} &= {tex(js, digits)}\ \text{{{unit}}}",
+        rf"&= {tex(kl_ab, digits)}\ \text{{{unit}}}",
+        rf"D_{{\text{{KL}}}}(B \Vert A) &= {tex(kl_ba, digits)}\ \text{{{unit}}}",
+        r"M &= \tfrac12 (A + B)",
+        r"D_{\text{JS}} &= \tfrac12 D_{\text{KL}}(A \Vert M)",
+        r"&\quad + \tfrac12 D_{\text{KL}}(B \Vert M)",
+        rf"&= {tex(js, digits)}\ \text{{{unit}}}",
     )

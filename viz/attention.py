@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from viz.text import clip, escape, format_number
+from viz.text import clip, escape, format_prob
 from viz.theme import (
     HATCH,
     MONO,
@@ -19,29 +19,43 @@ from viz.theme import (
     objective_color,
 )
 
-MAX_TICKS = 40  # beyond, labels would overlap
+MAX_TICKS = 20  # beyond, labels would overlap in half a page
+MAX_PRESSED = 40  # beyond, so many points to press would be slow
 SLANTED = 16  # up to so many labels lean, more stand upright
 MAX_PRINTED = 12  # beyond, numbers don't fit into cells
 MAX_HOVER_TEXT = 160  # beyond, hover names positions only: token texts for each pair would be megabytes
+_WIDTH = 480  # pixels of a map with its labels, so much as half a page has at 1280
+_LETTER = 7.2  # pixels
+_STANDOFF = 18  # pixels between the title on top and upright labels, which begin a little above the axis
 
 
 def tick_positions(n: int) -> list[int]:
-    """Positions of 0..n-1 that get a label: all up to 40, else at most 20, evenly spaced, from the first."""
-    return list(range(0, n, 1 if n <= MAX_TICKS else -(-n // 20)))
+    """Positions of 0..n-1 that get a label: at most 20, evenly spaced, from the first."""
+    return list(range(0, n, max(1, -(-n // MAX_TICKS))))
 
 
-def tick_labels(tokens: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Where tokens are named along an axis, and their names; with the position when some are left out."""
+def tick_labels(tokens: Sequence[str], first: int = 0) -> tuple[list[int], list[str]]:
+    """Where tokens are named along an axis, and their names; with the position when some are left out.
+
+    Args:
+        tokens: visible texts; not escaped.
+        first: the position of the first of them in the whole text.
+    """
+    places, names = _tick_names(tokens, first)
+    return places, [escape(name) for name in names]
+
+
+def _tick_names(tokens: Sequence[str], first: int) -> tuple[list[int], list[str]]:
     places = tick_positions(len(tokens))
     if len(places) == len(tokens):
-        return places, [escape(clip(token, 12)) for token in tokens]
-    return places, [escape(f"{i} {clip(tokens[i], 9)}") for i in places]
+        return places, [clip(token, 12 if len(tokens) <= SLANTED else 9) for token in tokens]
+    return places, [f"{first + i} {clip(tokens[i], 8)}" for i in places]
 
 
-def _square_axes(fig: go.Figure, tokens: Sequence[str]) -> None:
+def _square_axes(fig: go.Figure, tokens: Sequence[str], first: int = 0) -> None:
     """Integer coordinates with token labels, row 0 on top, square cells."""
     n = len(tokens)
-    places, names = tick_labels(tokens)
+    places, names = tick_labels(tokens, first)
     common = {"tickmode": "array", "tickvals": places, "ticktext": names, "tickfont_family": MONO,
               "showgrid": False, "constrain": "domain", "ticks": ""}  # fmt: skip
     fig.update_xaxes(
@@ -52,7 +66,11 @@ def _square_axes(fig: go.Figure, tokens: Sequence[str]) -> None:
         **common,
     )
     fig.update_yaxes(
-        autorange="reversed", title_text="query (from)", scaleanchor="x", constraintoward="top", **common
+        range=[n - 0.5, -0.5],  # not by itself: points to press would ask for more room
+        title_text="query (from)",
+        scaleanchor="x",
+        constraintoward="bottom",  # on a narrow screen the square is smaller: it stays beside its key
+        **common,
     )
 
 
@@ -61,9 +79,15 @@ def _room_at_the_right(tokens: Sequence[str]) -> int:
     return 8 + 6 * len(clip(tokens[-1], 12)) if 0 < len(tokens) <= SLANTED else 8
 
 
-def _side(n: int) -> int:
-    """Pixels for a square of `n` tokens: large enough for each label that is written."""
-    return max(540, 16 * len(tick_positions(n)) + 190)
+def _height(tokens: Sequence[str], first: int) -> int:
+    """Pixels for a map `_WIDTH` wide: its labels on top, the square that is as wide as theirs leave, the key.
+
+    More would be a hole between the square and the key.
+    """
+    longest = _LETTER * max((len(name) for name in _tick_names(tokens, first)[1]), default=0)
+    top = longest * (0.7 if len(tokens) <= SLANTED else 1.0) + 54
+    square = _WIDTH - longest - 54 - _room_at_the_right(tokens)
+    return round(top + square + 84)
 
 
 def _hidden_area(n: int) -> go.Scatter:
@@ -87,14 +111,16 @@ def _hidden_area(n: int) -> go.Scatter:
 
 
 def _two_decimals(weight: float, short: bool) -> str:
-    """`0.07`; in small cells `.07`; nothing for a hidden cell."""
+    """`0.07`; in small cells `.07`; `>.99` where it would round up to 1; nothing for a hidden cell."""
     if np.isnan(weight):
         return ""
     text = f"{weight:.2f}"
+    if text == "1.00" and weight < 1:
+        return ">.99"
     return text.removeprefix("0") if short else text
 
 
-def _pair_hover(tokens: Sequence[str], shown: np.ndarray, verb: str) -> np.ndarray:
+def _pair_hover(tokens: Sequence[str], shown: np.ndarray, verb: str, first: int) -> np.ndarray:
     """(T, T) hover texts: both positions, both tokens, the exact number."""
     n = len(tokens)
     names = [escape(clip(token, 24)) for token in tokens]
@@ -103,7 +129,7 @@ def _pair_hover(tokens: Sequence[str], shown: np.ndarray, verb: str) -> np.ndarr
         for k in range(n):
             value = shown[q, k]
             said = "hidden: it comes later" if np.isnan(value) else f"{verb} {float(value):.6g}"
-            texts[q, k] = f"query {q}: {names[q]}<br>key {k}: {names[k]}<br>{said}"
+            texts[q, k] = f"query {first + q}: {names[q]}<br>key {first + k}: {names[k]}<br>{said}"
     return texts
 
 
@@ -115,8 +141,11 @@ def attention_map(
     query: int | None = None,
     key: int | None = None,
     press: bool = False,
+    first: int = 0,
 ) -> go.Figure:
     """The weights of one head: rows are queries from top to bottom, columns keys, each row sums to 1.
+
+    All arguments count from the first token that is drawn; what is written counts from `first`.
 
     Args:
         tokens: (T,) visible token texts; not escaped. Equal ones keep their own rows and columns.
@@ -124,7 +153,8 @@ def attention_map(
         objective: `"clm"` hatches the cells a causal model can't see; in `"mlm"` every cell is open.
         query: a row to frame.
         key: a column; its cell in that row is framed boldly.
-        press: whether cells can be pressed, up to MAX_TICKS tokens (more points would be slow).
+        press: whether cells can be pressed, up to MAX_PRESSED tokens.
+        first: position of the first drawn token in its text; if it is not 0, rows may sum to less than 1.
 
     Raises:
         ValueError: the matrix doesn't fit the tokens.
@@ -147,7 +177,7 @@ def attention_map(
         colorscale=PROBABILITY_SCALE,
         xgap=1 if n <= 64 else 0,
         ygap=1 if n <= 64 else 0,
-        customdata=_pair_hover(tokens, shown, "weight") if named else None,
+        customdata=_pair_hover(tokens, shown, "weight", first) if named else None,
         hovertemplate=("%{customdata}" if named else "query %{y}<br>key %{x}<br>weight %{z}")
         + "<extra></extra>",
         hoverongaps=named,
@@ -165,18 +195,19 @@ def attention_map(
                 type="rect", x0=x0, x1=x1, y0=query - 0.5, y1=query + 0.5,
                 line={"color": objective_color(objective), "width": width},
             )  # fmt: skip
-    if press and n <= MAX_TICKS:
-        fig.add_trace(cell_points(_pair_hover(tokens, shown, "weight").tolist()))
+    if press and n <= MAX_PRESSED:
+        fig.add_trace(cell_points(_pair_hover(tokens, shown, "weight", first).tolist()))
         fig.update_layout(hovermode="closest", hoverdistance=-1)
-    _square_axes(fig, tokens)
-    alt = f"Attention weights of one head over {n} tokens."
+    _square_axes(fig, tokens, first)
+    alt = f"Attention weights of one head over {n} token{'' if n == 1 else 's'}."
     if n:
         row = n - 1 if query is None else query
         best = int(np.nanargmax(shown[row]))
-        alt += f" From {tokens[row]} (position {row}) most goes to {tokens[best]} (position {best}), "
-        alt += f"{format_number(float(shown[row, best]))}."
-    side = _side(n)
-    return finish(fig, height=side, alt=alt, width=side, margin_r=_room_at_the_right(tokens))
+        alt += f" From {tokens[row]} (position {first + row}) most goes to {tokens[best]} "
+        alt += f"(position {first + best}), {format_prob(float(shown[row, best]))}."
+    height = _height(tokens, first)
+    finish(fig, height=height, alt=alt, width=_WIDTH, margin_r=_room_at_the_right(tokens))
+    return fig.update_xaxes(title_standoff=_STANDOFF)
 
 
 def mask_matrix(tokens: Sequence[str], objective: str, *, hidden: Collection[int] = ()) -> go.Figure:
@@ -235,6 +266,7 @@ def mask_matrix(tokens: Sequence[str], objective: str, *, hidden: Collection[int
         if objective == "clm"
         else "every position sees every position"
     )
-    side = min(_side(n), 300 + 8 * n)  # two of them stand side by side
-    alt = f"Who sees whom among {n} tokens: {rule}."
-    return finish(fig, height=side, alt=alt, width=side, margin_r=_room_at_the_right(tokens))
+    side = min(540, 300 + 8 * n)  # two of them stand side by side
+    alt = f"Who sees whom among {n} token{'' if n == 1 else 's'}: {rule}."
+    finish(fig, height=side, alt=alt, width=side, margin_r=_room_at_the_right(tokens))
+    return fig.update_xaxes(title_standoff=_STANDOFF)

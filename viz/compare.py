@@ -7,8 +7,9 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.along import block_means
+from viz.attention import tick_positions
 from viz.curves import _point_hover, _token_axis
-from viz.text import escape, format_count, format_number
+from viz.text import clip, escape, format_count, format_number
 from viz.theme import DIVERGING_COLORS, DIVERGING_SCALE, FONT_SIZE, INK, NEUTRAL, finish, sample_scale
 
 PIECES = 256  # up to so many have a bar each
@@ -19,6 +20,15 @@ def difference_color(x: float, most: float) -> str:
     return sample_scale(DIVERGING_COLORS, 0.5 + 0.5 * x / most if most > 0 else 0.5)
 
 
+def _piece_axis(fig: go.Figure, pieces: Sequence[str], first: int) -> None:
+    """Pieces along x, numbered from `first` on; the number stands beside the name if some are left out."""
+    _token_axis(fig, pieces)
+    places = tick_positions(len(pieces))
+    if len(places) < len(pieces):
+        fig.update_xaxes(ticktext=[escape(f"{i + first} {clip(pieces[i], 9)}") for i in places])
+    fig.update_xaxes(tickvals=[i + first for i in places], range=[first - 0.6, first + len(pieces) - 0.4])
+
+
 def difference_bars(
     pieces: Sequence[str],
     difference: ArrayLike,
@@ -26,6 +36,8 @@ def difference_bars(
     unit: str = "nats",
     names: tuple[str, str] = ("A", "B"),
     selected: int | None = None,
+    first: int = 0,
+    place: str = "piece",
 ) -> go.Figure:
     """Surprisal of the first model minus that of the second, for every piece of the text.
 
@@ -34,7 +46,9 @@ def difference_bars(
         difference: (S,) in `unit`; below 0 the first model was less surprised.
         unit: `"nats"` or `"bits"`, part of the axis title.
         names: of the models.
-        selected: a piece to frame.
+        selected: a piece to frame, counted from 0.
+        first: the number that the first piece has on the axis.
+        place: what that number is called: "position" or "piece".
     """
     y = np.asarray(difference, np.float64)
     size, begins = 1, np.arange(len(y))
@@ -42,14 +56,15 @@ def difference_bars(
         begins, y, size = block_means(y)
     top = float(np.abs(y).max()) if len(y) else 1.0
     few = len(y) <= 8
+    numbers = [format_count(int(b) + first) for b in begins]
     hover = (
-        [f"from piece {format_count(int(b))}: mean {v:.6g} {unit}" for b, v in zip(begins, y, strict=True)]
+        [f"from {place} {n}: mean {v:.6g} {unit}" for n, v in zip(numbers, y, strict=True)]
         if size > 1
-        else _point_hover(pieces, y, f"{names[0]} minus {names[1]}, in {unit}:")
+        else _point_hover(pieces, y, f"{names[0]} minus {names[1]}, in {unit}:", first, place)
     )
     fig = go.Figure(
         go.Bar(
-            x=begins.astype(np.int32),
+            x=(begins + first).astype(np.int32),
             y=y.astype(np.float32),
             width=size * 0.8,
             name=escape(f"{names[0]} minus {names[1]}"),
@@ -71,14 +86,14 @@ def difference_bars(
         )
     )
     if size == 1:
-        _token_axis(fig, pieces)
-        fig.update_xaxes(title_text="piece of the text")
+        _piece_axis(fig, pieces, first)
+        fig.update_xaxes(title_text=f"{'token' if place == 'position' else 'text'} ({place})")
     else:
-        fig.update_xaxes(title_text=f"piece of the text, mean of {format_count(size)} each", nticks=8)
+        fig.update_xaxes(title_text=f"{place}, mean of {format_count(size)} each", nticks=8)
     fig.add_hline(y=0, line={"color": NEUTRAL, "width": 1})
-    for side, (name, place) in enumerate(((names[1], "top"), (names[0], "bottom"))):
+    for side, (name, edge) in enumerate(((names[1], "top"), (names[0], "bottom"))):
         fig.add_annotation(
-            x=1, xref="x domain", xanchor="right", y=1 - side, yref="y domain", yanchor=place,
+            x=1, xref="x domain", xanchor="right", y=1 - side, yref="y domain", yanchor=edge,
             text=f"{escape(name)} does better", showarrow=False,
         )  # fmt: skip
     fig.update_yaxes(
@@ -87,5 +102,5 @@ def difference_bars(
     alt = f"Surprisal of {names[0]} minus {names[1]} over {format_count(len(pieces))} pieces, in {unit}."
     if len(y):
         worst = int(np.abs(y).argmax())
-        alt += f" Largest: {format_number(float(y[worst]))} at piece {format_count(int(begins[worst]))}."
+        alt += f" Largest: {format_number(float(y[worst]))} at {place} {numbers[worst]}."
     return finish(fig, height=300, alt=alt, showlegend=False)

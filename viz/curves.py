@@ -240,16 +240,25 @@ def _token_axis(fig: go.Figure, tokens: Sequence[str]) -> None:
     )
 
 
-def _point_hover(tokens: Sequence[str], values: np.ndarray, what: str) -> list[str]:
+def _point_hover(
+    tokens: Sequence[str], values: np.ndarray, what: str, first: int = 0, place: str = "position"
+) -> list[str]:
     return [
-        f"position {i}: {escape(token)}<br>{what} " + (f"{float(v):.6g}" if np.isfinite(v) else "not scored")
-        for i, (token, v) in enumerate(zip(tokens, values, strict=True))
+        f"{place} {i}: {escape(token)}<br>{what} " + (f"{float(v):.6g}" if np.isfinite(v) else "not scored")
+        for i, (token, v) in enumerate(zip(tokens, values, strict=True), first)
     ]
 
 
 def small_number(x: float) -> str:
     """A number of 0 or more over a bar: none so small that it needs a power of ten, and a wide label."""
     return "<0.001" if 0 < x < 0.001 else format_number(x)
+
+
+def _surprisal_look(y: np.ndarray, top: float, beside_another: bool) -> dict[str, Any]:
+    """Bars coloured by their size; beside another distribution all in the model's colour, for the legend."""
+    if beside_another:
+        return {"color": MODEL}
+    return {"color": np.nan_to_num(y), "colorscale": SURPRISAL_SCALE, "cmin": 0, "cmax": max(top, 1e-6)}
 
 
 def surprisal_bars(
@@ -260,6 +269,7 @@ def surprisal_bars(
     mean: float | None = None,
     second: ArrayLike | None = None,
     second_name: str = "true distribution",
+    selected: int | None = None,
 ) -> go.Figure:
     """How surprised the model was by each token: -log p of the token that came.
 
@@ -270,23 +280,25 @@ def surprisal_bars(
         mean: their mean (the loss), drawn as a line.
         second: (T,) the same under another distribution, drawn as markers.
         second_name: its name.
+        selected: a token whose bar is framed.
     """
     y = finite_or_gap(surprisal)
-    top = float(np.nanmax(y)) if np.isfinite(y).any() else 1.0
+    z = np.full(len(y), np.nan) if second is None else finite_or_gap(second)
+    known = np.concatenate([y, z])
+    top = float(known[np.isfinite(known)].max(initial=0.0)) or 1.0
+    numbers = [small_number(v) if np.isfinite(v) else "" for v in y] if len(tokens) <= 16 else None
+    close = (z >= y) & (z - y < 0.1 * top)  # there the mark would lie on the number: it goes above both
+    texts = numbers and ["" if up else number for up, number in zip(close, numbers, strict=True)]
     fig = go.Figure(
         go.Bar(
             x=np.arange(len(tokens), dtype=np.int32),
             y=y,
             name="model",
-            marker={
-                "color": np.nan_to_num(y),
-                "colorscale": SURPRISAL_SCALE,
-                "cmin": 0,
-                "cmax": max(top, 1e-6),
-            },
+            marker=_surprisal_look(y, top, second is not None)
+            | {"line": {"color": INK, "width": [2 if i == selected else 0 for i in range(len(y))]}},
             customdata=_point_hover(tokens, y, f"surprisal in {unit}:"),
             hovertemplate="%{customdata}<extra></extra>",
-            text=[small_number(v) if np.isfinite(v) else "" for v in y] if len(tokens) <= 16 else None,
+            text=texts,
             textposition="outside",
             constraintext="none",
             textfont={"size": FONT_SIZE, "color": INK},
@@ -295,10 +307,12 @@ def surprisal_bars(
         )
     )
     if second is not None:
-        z = finite_or_gap(second)
+        over = numbers and [number if up else "" for up, number in zip(close, numbers, strict=True)]
         fig.add_trace(
             go.Scatter(
-                x=np.arange(len(tokens), dtype=np.int32), y=z, mode="markers", name=escape(second_name),
+                x=np.arange(len(tokens), dtype=np.int32), y=z, name=escape(second_name),
+                mode="markers+text" if over else "markers", text=over, textposition="top center",
+                textfont={"size": FONT_SIZE, "color": INK}, cliponaxis=False,
                 marker={"color": TRUE, "symbol": "line-ew-open", "size": 14, "line_width": 3},
                 customdata=_point_hover(tokens, z, f"{escape(second_name)}, in {unit}:"),
                 hovertemplate="%{customdata}<extra></extra>",
@@ -316,7 +330,7 @@ def surprisal_bars(
             align="left",
         )
     _token_axis(fig, tokens)
-    fig.update_yaxes(title_text=f"surprisal ({unit})", rangemode="tozero", range=[0, top * 1.15 or 1.0])
+    fig.update_yaxes(title_text=f"surprisal ({unit})", rangemode="tozero", range=[0, top * 1.15])
     worst = int(np.nanargmax(y)) if np.isfinite(y).any() else None
     alt = f"Surprisal of {len(tokens)} tokens in {unit}."
     if worst is not None:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from viz.text import clip, escape, format_count, format_number, format_prob
 from viz.theme import (
+    CAUSAL,
     FONT_SIZE,
     INK,
     MODEL,
@@ -32,14 +33,15 @@ def _tail_label(n_tail: int) -> str:
 def _ticks(top: float) -> list[float]:
     """A few round places from 0 to the largest bar; the axis runs on for the labels, where no bar can be.
 
-    >>> _ticks(1.0), _ticks(0.32)
+    >>> _ticks(0.9999), _ticks(0.32)
     ([0.0, 0.5, 1.0], [0.0, 0.1, 0.2, 0.3])
     """
     if top <= 0:
         return [0.0]
     power = 10.0 ** math.floor(math.log10(top / 3))
     step = next(m * power for m in (1, 2, 5, 10) if top / (m * power) < 3.5)
-    return [round(i * step, 12) for i in range(int(top / step + 1e-9) + 1)]
+    n = int(top / step + 0.25)  # a place just past the longest bar counts
+    return [round(i * step, 12) for i in range(n + 1)]
 
 
 def _check_total(probs: np.ndarray, tail: float, name: str) -> None:
@@ -156,12 +158,23 @@ def distribution_bars(
     )
 
 
+def _set_off(fig: go.Figure, row: int, k: int) -> None:
+    """Frame a row of the best guesses and write its label bold."""
+    fig.add_shape(
+        type="rect", x0=-0.5, x1=k - 0.5, y0=row - 0.5, y1=row + 0.5, line={"color": CAUSAL, "width": 2}
+    )
+    labels = list(fig.layout.yaxis.ticktext)
+    labels[row] = f"<b>{labels[row]}</b>"
+    fig.update_yaxes(ticktext=labels)
+
+
 def position_heatmap(
     tokens: Sequence[str],
     top_labels: Sequence[Sequence[str]],
     top_probs: ArrayLike,
     *,
     true_rank: Sequence[int | None] | None = None,
+    selected: int | None = None,
 ) -> go.Figure:
     """The best guesses after every position: rows are positions, columns ranks, colour is probability.
 
@@ -170,6 +183,7 @@ def position_heatmap(
         top_labels: (T, K) visible texts of the best guesses.
         top_probs: (T, K) their probabilities.
         true_rank: (T,) rank (from 1) of the token that came next, or None; its cell is framed if shown.
+        selected: a row to set off.
     """
     probs = np.asarray(top_probs, dtype=np.float32)
     n, k = probs.shape if probs.ndim == 2 else (0, 0)
@@ -205,6 +219,8 @@ def position_heatmap(
             type="rect", x0=j - 0.5, x1=j + 0.5, y0=t - 0.5, y1=t + 0.5, line={"color": TRUE, "width": 3}
         )
     _label_axis(fig, [f"{t} {clip(token, 9)}" for t, token in enumerate(tokens)])
+    if selected is not None and selected < n:
+        _set_off(fig, selected, k)
     fig.update_yaxes(title_text="after this token (position)")
     fig.update_xaxes(
         title_text="rank of the guess" + (" (framed: came next)" if right else ""),

@@ -74,9 +74,9 @@ def cosine_bars(
 
 
 def _axis_title(i: int, share: float, k: int, fitted: str) -> str:
-    """`PC 1, 4.4 % of the variance`; shorter in a 3-D scene, which cuts long ones."""
-    name = f"PC {i + 1}, {format_number(100 * share, 2)} %"
-    return name if k == 3 else f"{name} of the variance{fitted}"
+    """`PC 1, 4.4 % of the variance`; `PC 1 (4.4 %)` in a 3-D scene, which cuts long ones."""
+    part = f"{format_number(100 * share, 2)} %"
+    return f"PC {i + 1} ({part})" if k == 3 else f"PC {i + 1}, {part} of the variance{fitted}"
 
 
 def token_map(
@@ -124,7 +124,7 @@ def token_map(
     if trail is not None and chosen is not None:
         _add_trail(fig, np.asarray(trail, dtype=np.float32), at, color)
     _add_points(fig, spots, names, marked, "named", {"color": MODEL, "size": size}, sides)
-    mark = {"color": color, "size": size + 5, "symbol": "diamond", "line": {"color": INK, "width": 1}}
+    mark = {"color": color, "size": size + 5, "symbol": "diamond-open", "line": {"color": color, "width": 3}}
     _add_points(fig, spots, names, one, "chosen", mark, sides)
     titles = [_axis_title(i, float(parts[i]), k, fitted) for i in range(k)]
     who = "" if chosen is None else f" The chosen one, {names[chosen]}, is at " + ", ".join(
@@ -132,7 +132,7 @@ def token_map(
     alt = f"A map of {format_count(len(spots))} token vectors in {k} principal components.{who}"
     if k == 3:
         return finish(
-            fig, height=_MAP + 60, alt=alt, showlegend=False, scene=_scene(ends, titles), dragmode="orbit"
+            fig, height=_MAP - 140, alt=alt, showlegend=False, scene=_scene(ends, titles), dragmode="orbit"
         )
     fig.update_xaxes(title_text=titles[0], range=ends[0].tolist(), zeroline=True, zerolinecolor=GRID)
     fig.update_yaxes(
@@ -145,12 +145,14 @@ def _sides_on_map(
     spots: np.ndarray, rows: Sequence[int], names: Sequence[str], ends: np.ndarray
 ) -> dict[int, str]:
     """See `name_sides`; on a map both axes have the same scale."""
-    scale = min((_MAP - 70) / float(np.ptp(ends[1])), 480 / float(np.ptp(ends[0])))
+    scale = min((_MAP - 80) / float(np.ptp(ends[1])), 400 / float(np.ptp(ends[0])))
     return name_sides([(r, *(spots[r] * scale).tolist(), clip(names[r], 16)) for r in rows])
 
 
 def name_sides(points: Sequence[tuple[int, float, float, str]]) -> dict[int, str]:
-    """On which side of its point each name is written so that no two names meet; the first ones come first.
+    """On which side of its point each name is written; the first ones come first.
+
+    No two names meet, and none lies on one of the points; but the first one is always written.
 
     Args:
         points: (row, x, y, name), in pixels as far as they can be known.
@@ -161,9 +163,9 @@ def name_sides(points: Sequence[tuple[int, float, float, str]]) -> dict[int, str
     >>> name_sides([(0, 0, 0, "cat"), (1, 5, 0, "dog"), (2, 2, 0, "owl"), (3, 3, 1, "ox"), (4, 4, 0, "bee")])
     {0: 'top center', 1: 'bottom center', 2: 'middle left', 3: 'middle right'}
     """
-    taken: list[tuple[float, float, float, float]] = []
+    taken = [(x - 7.0, y - 7.0, x + 7.0, y + 7.0) for _, x, y, _ in points]
     found = {}
-    for row, x, y, name in points:
+    for i, (row, x, y, name) in enumerate(points):
         wide, high = 8.0 * len(name), 16.0
         for side, left, low in (
             ("top center", x - wide / 2, y + 8),
@@ -176,18 +178,31 @@ def name_sides(points: Sequence[tuple[int, float, float, str]]) -> dict[int, str
                 taken.append(box)
                 found[row] = side
                 break
+        else:
+            if i == 0:  # the first one is the one that is looked at
+                found[row] = "middle left"
+                taken.append((x - 9 - wide, y - high / 2, x - 9, y + high / 2))
     return found
 
 
 def _scene(ends: np.ndarray, titles: list[str]) -> dict[str, Any]:
-    """Axes of the 3-D map: fixed ends, the same scale on all."""
+    """Axes of the 3-D map: fixed ends, the same scale on all, and seen from where every name fits in."""
+    font = {"size": FONT_SIZE, "color": INK}
     axes = {
-        f"{letter}axis": {"title": {"text": titles[i]}, "range": ends[i].tolist(), "nticks": 5,
-                          "backgroundcolor": "rgba(0,0,0,0)", "gridcolor": GRID, "color": INK,
-                          "zerolinecolor": GRID}
+        f"{letter}axis": {"title": {"text": titles[i], "font": font}, "range": ends[i].tolist(), "nticks": 4,
+                          "tickfont": font, "backgroundcolor": "rgba(0,0,0,0)", "gridcolor": GRID,
+                          "color": INK, "zerolinecolor": GRID, "showspikes": False}
         for i, letter in enumerate("xyz")
     }  # fmt: skip
-    return {**axes, "aspectmode": "data", "camera": {"eye": {"x": 1.5, "y": 1.5, "z": 0.8}}}
+    spans = (
+        np.ptp(ends, axis=1) / np.ptp(ends, axis=1).max()
+    )  # the longest axis is 1: nothing leaves the view
+    return {
+        **axes,
+        "aspectmode": "manual",
+        "aspectratio": dict(zip("xyz", spans.tolist(), strict=True)),
+        "camera": {"eye": {"x": 1.5, "y": 1.5, "z": 0.85}, "center": {"x": 0.1, "y": -0.1, "z": -0.15}},
+    }
 
 
 def _add_points(
@@ -248,7 +263,7 @@ def norm_scatter(
     marked = [i for i in labelled if i != chosen]
     one = [] if chosen is None else [chosen]
     rest = sorted(set(range(len(often))) - {*marked, *one})
-    mark = {"color": color, "size": 14, "symbol": "diamond", "line": {"color": INK, "width": 1}}
+    mark = {"color": color, "size": 14, "symbol": "diamond-open", "line": {"color": color, "width": 3}}
     groups: list[tuple[str, list[int], dict[str, Any]]] = [
         ("tokens", rest, {"color": NEUTRAL, "size": 6, "opacity": 0.55}),
         ("named", marked, {"color": MODEL, "size": 9}),
@@ -277,8 +292,8 @@ def _sides_by_frequency(
     rows: Sequence[int], often: np.ndarray, sizes: np.ndarray, names: Sequence[str], most: int
 ) -> dict[int, str]:
     """See `name_sides`; only tokens that occur are named."""
-    wide = 420 / (np.log10(most) + 0.32)
-    high = 380 / (float(np.ptp(sizes)) or 1.0)
+    wide = 310 / (np.log10(most) + 0.32)
+    high = 350 / (float(np.ptp(sizes)) or 1.0)
     return name_sides(
         [(r, float(np.log10(often[r])) * wide, float(sizes[r]) * high, clip(names[r], 12))
          for r in rows if often[r] > 0]

@@ -112,7 +112,8 @@ def cell_map(
             colorbar=_key(unit, colors),
         )
     )
-    words = [[escape(clip(text, _letters(k))) for text in row] for row in texts]
+    room = _letters(k + (aside is not None))
+    words = [[escape(text if _is_number(text) else clip(text, room)) for text in row] for row in texts]
     fig.add_trace(cell_texts(words, shown, colors.color))
     for r, c in framed:
         _outline(fig, (c - 0.5, c + 0.5), (r - 0.5, r + 0.5), TRUE, 2)
@@ -147,8 +148,17 @@ def cell_numbers(values: ArrayLike) -> list[list[str]]:
 
 
 def _letters(columns: int) -> int:
-    """How much of a token fits into a cell."""
-    return 6 if columns <= 6 else 5
+    """How many letters fit into a cell: a letter is 7.2 pixels wide, and a telephone has 230 for all cells.
+
+    >>> [_letters(n) for n in (2, 6, 8, 14)]
+    [6, 5, 3, 2]
+    """
+    return min(6, max(2, int(230 / columns / 7.2)))
+
+
+def _is_number(text: str) -> bool:
+    """Whether a cell holds a number, which loses its sense when it is cut."""
+    return text.replace("−", "").replace(".", "").replace(",", "").isdecimal()
 
 
 def _key(unit: str, scale: Scale) -> dict[str, Any]:
@@ -200,7 +210,7 @@ def _table_axes(
             go.Scatter(
                 x=[len(columns)] * len(texts),
                 y=list(range(len(texts))),
-                text=[escape(clip(text, 6)) for text in texts],
+                text=[escape(clip(text, _letters(len(columns) + 1))) for text in texts],
                 mode="text",
                 textfont={"size": 12, "family": MONO, "color": INK},
                 hoverinfo="skip",
@@ -220,7 +230,7 @@ def _table_axes(
     )
     fig.update_yaxes(
         tickvals=list(range(len(rows))),
-        ticktext=[escape(clip(row, 11)) for row in rows],
+        ticktext=[escape(clip(row, 10)) for row in rows],
         tickfont_family=MONO,
         title_text=escape(y_title),
         range=[len(rows) - 0.5, -0.5],

@@ -40,9 +40,12 @@ def _diverging(values: np.ndarray, *, bar: bool, reach: float = 1.0, **more: Any
     )
 
 
-def _frame(fig: go.Figure, x0: float, x1: float, y0: float, y1: float, **where: int) -> None:
+def _frame(
+    fig: go.Figure, x0: float, x1: float, y0: float, y1: float, color: str = CAUSAL, **where: int
+) -> None:
+    """A frame in a colour that no cell has: the text's colour would be lost on pale cells in the dark."""
     fig.add_shape(
-        type="rect", x0=x0, x1=x1, y0=y0, y1=y1, line={"color": INK, "width": 2}, layer="above", **where
+        type="rect", x0=x0, x1=x1, y0=y0, y1=y1, line={"color": color, "width": 3}, layer="above", **where
     )  # fmt: skip
 
 
@@ -94,7 +97,7 @@ def lookup_picture(
                                          zip(row_ids, row_names, strict=True)], width, axis=1),
                    hovertemplate="%{customdata}<br>dimension %{x}<br>%{z:.7g}<extra></extra>"),
         2, 1)  # fmt: skip
-    _frame(fig, -0.5, width - 0.5, at - 0.5, at + 0.5, row=2, col=1)
+    _frame(fig, -0.5, width - 0.5, at - 0.5, at + 0.5, color, row=2, col=1)
     fig.add_trace(_dimension_bars(values[at], dim, "row", color), 3, 1)
     labels = [escape(f"{i} {clip(name, 9)}") for i, name in zip(row_ids, row_names, strict=True)]
     labels[at] = f"<b>{labels[at]}</b>"

@@ -32,14 +32,14 @@ def score_bars(
         n_left: how many tokens of the vocabulary are not drawn.
         true_index: the row of the token that really came, marked with `true_note`.
         true_note: the words of that mark.
-        second: (K,) the same quantity of another distribution; -∞ has no bar and says so.
+        second: (K,) the same quantity of another distribution; where it is -∞, words stand for the bar.
         names: what the two are called.
     """
     given = [np.asarray(v, np.float64) for v in (values, second) if v is not None]
     fig = go.Figure()
     for k, row in enumerate(given):
         finite = np.isfinite(row)
-        texts = [format_number(v, 4) if ok else "−∞: never" for v, ok in zip(row, finite, strict=True)]
+        texts = [format_number(v, 4) if ok else "" for v, ok in zip(row, finite, strict=True)]
         if k == 0 and true_index is not None:
             texts[true_index] += f"  <b>{escape(true_note)}</b>"
         marker: dict[str, Any] = {"color": (MODEL, TRUE)[k]}
@@ -48,7 +48,7 @@ def score_bars(
         fig.add_trace(
             go.Bar(
                 y=np.arange(len(row), dtype=np.int32),
-                x=np.where(finite, row, 0).astype(np.float32),
+                x=np.where(finite, row, np.nan).astype(np.float32),
                 orientation="h",
                 name=escape(names[k]),
                 marker=marker,
@@ -62,6 +62,8 @@ def score_bars(
                 hovertemplate=f"%{{customdata[0]}}<br>{escape(names[k])}: %{{customdata[1]}}<extra></extra>",
             )
         )
+        if not finite.all():
+            _say_never(fig, np.flatnonzero(~finite), 0.19 * k, names[k])
     drawn = np.concatenate([v[np.isfinite(v)] for v in given] + [np.zeros(1)])
     low, high = float(drawn.min()), float(drawn.max())
     span = high - low or 1.0
@@ -83,3 +85,21 @@ def score_bars(
         showlegend=both,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
     )
+
+
+def _say_never(fig: go.Figure, rows: np.ndarray, down: float, name: str) -> None:
+    """Words where a bar would begin: to the left of 0, as to the right there is no room.
+
+    Args:
+        fig: changed in place.
+        rows: of the tokens that never come.
+        down: how far below the middle of a row this distribution's bars lie.
+        name: of the distribution.
+    """
+    fig.add_trace(
+        go.Scatter(
+            x=np.zeros(len(rows), dtype=np.float32), y=rows + down, mode="text", name=escape(name),
+            text=["−∞ (never)"] * len(rows), textposition="middle left", showlegend=False,
+            textfont={"size": FONT_SIZE, "color": INK}, hoverinfo="skip", cliponaxis=False,
+        )
+    )  # fmt: skip

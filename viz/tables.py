@@ -1,15 +1,19 @@
 """The numbers of a figure as a tidy table: one row for every bar, cell or point that is drawn."""
 
 import html
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from viz.theme import MONO
+
 _TAG = re.compile(r"<[^>]+>")
+_NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?$")
 
 
 def plain(text: Any) -> str:
@@ -24,8 +28,9 @@ def plain(text: Any) -> str:
 def table_of(fig: go.Figure) -> pd.DataFrame:
     """Every value that a figure draws.
 
-    Columns: the trace's name if there are several; the axes by their titles, with the written labels where
-    places have some; for heat maps the colour bar's title or "value"; the note at a point, if it has one.
+    Columns: the trace's name if there are several; the axes by their titles (those without one are "token" or
+    "label"), with the written labels where places have some; for heat maps the colour bar's title or "value";
+    the note at a point, without what stands in the other columns, if there is one.
     """
     traces = [t for t in fig.data if t.hoverinfo != "skip" and not str(t.name or "").startswith("cells")]
     tables = [table for table in (_rows(fig, trace, len(traces) > 1) for trace in traces) if len(table)]
@@ -48,7 +53,7 @@ def _rows(fig: go.Figure, trace: Any, named: bool) -> pd.DataFrame:
         bar = trace.colorbar.title.text if trace.colorbar and trace.colorbar.title else None
         columns = {**_labelled(y_name, ys, y_axis), **_labelled(x_name, xs, x_axis)}
         columns[plain(bar) if bar else "value"] = z.reshape(-1)
-        notes = _notes(trace, z.shape[0], z.shape[1])
+        notes = _notes(trace, columns, z.shape[0], z.shape[1])
     else:
         y_given = trace.y if trace.y is not None else ()
         xs = np.asarray(trace.x) if trace.x is not None else np.arange(len(y_given))
@@ -56,7 +61,7 @@ def _rows(fig: go.Figure, trace: Any, named: bool) -> pd.DataFrame:
         if len(xs) == 1 and xs[0] is None:
             return pd.DataFrame()
         columns = {**_labelled(x_name, xs, x_axis), **_labelled(y_name, ys, y_axis)}
-        notes = _notes(trace, len(ys))
+        notes = _notes(trace, columns, len(ys))
     if notes is not None:
         columns["note"] = notes
     return _table(columns, trace, named)
@@ -70,7 +75,7 @@ def _rows_in_space(fig: go.Figure, trace: Any, named: bool) -> pd.DataFrame:
         for letter in "xyz"
         if trace[letter] is not None
     }
-    notes = _notes(trace, len(next(iter(columns.values()), ())))
+    notes = _notes(trace, columns, len(next(iter(columns.values()), ())))
     if notes is not None:
         columns["note"] = np.asarray(notes, dtype=object)
     return _table(columns, trace, named)
@@ -89,7 +94,11 @@ def _axis(fig: go.Figure, trace: Any, letter: str) -> Any:
 
 
 def _title(axis: Any, otherwise: str) -> str:
-    return plain(axis.title.text) if axis.title and axis.title.text else otherwise
+    if axis.title and axis.title.text:
+        return plain(axis.title.text)
+    if not axis.ticktext:
+        return otherwise
+    return "token" if axis.tickfont.family == MONO else "label"  # tokens have a typeface of their own
 
 
 def _labelled(name: str, values: np.ndarray, axis: Any) -> dict[str, Any]:
@@ -105,7 +114,7 @@ def _labelled(name: str, values: np.ndarray, axis: Any) -> dict[str, Any]:
     return {name: labels} if alone else {name: labels, f"{name}: place": values}
 
 
-def _notes(trace: Any, *shape: int) -> Sequence[str] | None:
+def _notes(trace: Any, columns: dict[str, Any], *shape: int) -> Sequence[str] | None:
     """What the pointer says of each value, one line; None if it says nothing of its own."""
     data = trace.customdata
     if data is None:
@@ -116,4 +125,23 @@ def _notes(trace: Any, *shape: int) -> Sequence[str] | None:
     rows = found.reshape(int(np.prod(shape)), -1)
     if not isinstance(rows[0, 0], str):
         return None
-    return ["; ".join(plain(str(part).replace("<br>", "; ")) for part in row) for row in rows]
+    written = zip(*(list(values) for values in columns.values()), strict=True)
+    notes = [_note(row, beside) for row, beside in zip(rows, written, strict=True)]
+    return notes if any(notes) else None
+
+
+def _note(parts: Iterable[Any], beside: Sequence[Any]) -> str:
+    """What the pointer says and the row does not: neither its labels again nor its numbers, shorter."""
+    said = [plain(line).replace("\n", " ") for part in parts for line in str(part).split("<br>")]
+    labels = {value for value in beside if isinstance(value, str)}
+    numbers = [float(value) for value in beside if isinstance(value, (int, float, np.number))]
+    return "; ".join(line for line in said if line not in labels and not _repeats(line, numbers))
+
+
+def _repeats(line: str, numbers: Sequence[float]) -> bool:
+    """Whether a line ends with one of these numbers, or one so near that only its digits are fewer."""
+    found = _NUMBER.search(line.removesuffix(" nats").removesuffix(" bits").removesuffix(" %"))
+    if not found:
+        return False
+    value = float(found[0].replace(",", "").replace("−", "-"))
+    return any(math.isclose(value, x, rel_tol=1e-5, abs_tol=1e-9) for x in numbers)

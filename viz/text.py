@@ -116,8 +116,17 @@ def format_number(x: float, digits: int = 3) -> str:
 
 
 def format_prob(p: float) -> str:
-    """A probability, 0 to 1, with three significant digits: `0.329`."""
-    return format_number(p)
+    """A probability, 0 to 1, with three significant digits, or as many more as tell it from 1.
+
+    Example:
+        >>> [format_prob(p) for p in (0.328504, 0.9972, 0.99996, 0.99999999, 1.0)]
+        ['0.329', '0.997', '0.99996', '>0.999999', '1.00']
+    """
+    for digits in range(3, 7):
+        shown = format_number(p, digits)
+        if not (p < 1 and float(f"{p:.{digits}g}") == 1):
+            return shown
+    return ">0.999999"
 
 
 def format_nats(x: float) -> str:

@@ -148,3 +148,48 @@ def test_every_view_is_accessible_and_fits(server: Server, browse: Browse, view:
         opened(page, server, "inside", STORY, inside=view)
         assert not axe(page)
         assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+
+
+def test_a_view_outlives_an_empty_text(server: Server, browse: Browse) -> None:
+    page = browse()
+    opened(page, server, "inside", STORY)
+    box = page.get_by_test_id("stSidebar").get_by_role("textbox", name="Text")
+    box.fill("")
+    box.press("Control+Enter")
+    page.get_by_role("button", name="Use the example").click()
+    expect(page.get_by_role("radio", name="Logit lens")).to_be_checked()
+    expect(page.get_by_role("heading", name="Try this")).to_be_visible()
+    box.fill("the cat a")
+    box.press("Control+Enter")
+    expect(page.get_by_text(re.compile("^After block .*position 1"))).to_be_visible()
+    settle(page)
+    no_exception(page)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_words_stay_off_each_other(server: Server, browse: Browse, width: int) -> None:
+    """The labels of 19 and of 33 tokens, the titles beside them, and the words in the cells of the lens."""
+    page = browse(width=width, height=900)
+    for text in ("The fox saw the owl. " * 3, "👩‍👩‍👧🇮🇱 family and more text"):
+        opened(page, server, "attention", text.strip())
+        boxes = plot(page, "attention_map").evaluate(
+            """plot => [...plot.querySelectorAll(".xtick text, .xtitle")].map(e => {
+                const b = e.getBoundingClientRect(); return [b.left, b.right, b.top, b.bottom]})"""
+        )
+        for i, (left, right, top, bottom) in enumerate(boxes):
+            for other in boxes[:i]:
+                apart = left >= other[1] - 4 or right <= other[0] + 4 or top >= other[3] or bottom <= other[2]
+                assert apart, (text, boxes)
+    opened(page, server, "inside", "Once upon a time, there was a princess called Lily. She")
+    cells = plot(page, "inside_lens").evaluate(
+        """plot => {
+            const axis = plot._fullLayout.xaxis, wide = axis.c2p(1) - axis.c2p(0)
+            const words = [...plot.querySelectorAll(".textpoint text")]
+            return words.map(word => word.getBoundingClientRect().width / wide)
+        }"""
+    )
+    assert len(cells) > 20 and max(cells) <= 1
+    wide = page.evaluate(
+        "[...document.querySelectorAll('.katex-display')].map(e => e.scrollWidth - e.clientWidth)"
+    )
+    assert max(wide) <= 0, "no formula is cut at the right"

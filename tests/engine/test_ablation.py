@@ -5,7 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.ablation import each_alone, effect, loss
+from engine.ablation import each_alone, effect, loss, most_lost
 from engine.tokenizers import byte_tokenizer
 from engine.trace import trace
 
@@ -83,3 +83,18 @@ def test_each_alone_reads_a_bounded_piece(small_model):
     piece = [a.change for a in each_alone(masked, far, most=6)]
     assert piece == pytest.approx([a.change for a in each_alone(masked, near)], abs=1e-5)
     assert np.isfinite(piece).all()
+
+
+def test_most_is_lost_where_the_surprise_grows_most(causal, masked):
+    whole, cut = (trace(causal, BYTES, TEXT, ablate=off) for off in ([], [(0, 1)]))
+    true = list(TEXT.encode())
+    grown = [
+        F.cross_entropy(torch.from_numpy(cut.logits[t]), torch.tensor(true[t + 1])).item()
+        - F.cross_entropy(torch.from_numpy(whole.logits[t]), torch.tensor(true[t + 1])).item()
+        for t in range(len(true) - 1)
+    ]
+    assert most_lost(whole, cut) == int(np.argmax(grown))
+    hidden = [trace(masked, BYTES, TEXT, ablate=off, hidden=(6,)) for off in ([], [(0, 1)])]
+    assert most_lost(*hidden) == 6
+    with pytest.raises(ValueError, match="Nothing is predicted"):
+        most_lost(trace(causal, BYTES, "a"), trace(causal, BYTES, "a"))

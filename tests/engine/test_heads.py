@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from engine.heads import attention_cell, best_head, head_measures, head_output
+from engine.heads import attention_cell, best_example, best_head, head_measures, head_output
 from engine.tokenizers import byte_tokenizer
 from engine.trace import trace
 
@@ -118,3 +118,44 @@ def test_a07_weights_times_values_is_the_output(small_model, n_kv_head):
         assert found.total == pytest.approx(traced.heads[layer, head, query, i], abs=1e-5)
         assert found.products.sum() == pytest.approx(found.total)
         assert (found.products[query + 1 :] == 0).all()
+
+
+@pytest.mark.parametrize("rule", ["previous", "next", "first", "same"])
+def test_the_best_example_is_the_best_row_of_the_best_head(model, rule):
+    traced = trace(model, BYTES, TEXT)
+    found = best_example(traced, rule)
+    if rule == "next" and traced.objective == "clm":
+        assert found is None
+        return
+    assert (found.layer, found.head) == best_head(traced, rule)
+    assert found.mean == pytest.approx(by_hand(traced, rule)[found.layer, found.head], abs=1e-6)
+    names = {
+        "previous": lambda q, k: k == q - 1,
+        "next": lambda q, k: k == q + 1,
+        "first": lambda q, k: k == 0 and q > 0,
+        "same": lambda q, k: k != q and TEXT[k] == TEXT[q],
+    }
+    rows = traced.attentions[found.layer, found.head]
+    causal = traced.objective == "clm"
+    shares = {
+        q: sum(rows[q, k] for k in range(q if causal else len(TEXT)) if names[rule](q, k))
+        for q in range(2, len(TEXT))
+    }
+    assert found.weight == pytest.approx(max(shares.values())) == pytest.approx(shares[found.query])
+    assert names[rule](found.query, found.key)
+
+
+def test_an_induction_example_is_the_largest_weight_after_the_first_layer(small_model):
+    traced = trace(
+        small_model(), BYTES, "xabyab"
+    )  # position 4 is the second a: the b after the first is at 2
+    found = best_example(traced, "induction")
+    second_layer = traced.attentions[1]
+    pairs = {(j, 4, 2): second_layer[j, 4, 2] for j in range(4)}
+    pairs |= {(j, 5, 3): second_layer[j, 5, 3] for j in range(4)}  # the second b: after the first comes y
+    best = max(pairs, key=lambda pair: pairs[pair])
+    assert (found.layer, found.head, found.query, found.key) == (1, *best)
+    assert found.weight == pytest.approx(pairs[best])
+    assert found.mean == pytest.approx(by_hand(traced, "induction")[1, best[0]], abs=1e-6)
+    assert best_example(trace(small_model(), BYTES, "abc"), "induction") is None
+    assert best_example(trace(small_model(), BYTES, "a"), "previous") is None

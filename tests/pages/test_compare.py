@@ -15,9 +15,9 @@ from engine.tokenizers import byte_tokenizer, char_tokenizer
 from engine.trace import trace
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
-from ui import resources
+from ui import lesson, resources
 from ui.compare_text import signed
-from viz import visible
+from viz import format_perplexity, visible
 
 STORY = "Once upon a time, there was a fox called Lily."
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
@@ -89,7 +89,7 @@ def test_an_earlier_moment_of_the_same_model(open_page: OpenPage, models: Models
     assert list(totals["tokens"]) == [len(gap)] * 2
     losses = [-part.log_probs.mean() for part in (a, b)]
     assert list(totals["loss (nats per token)"]) == pytest.approx(losses, rel=1e-6)
-    assert list(totals["perplexity"]) == pytest.approx(np.exp(losses), rel=1e-6)
+    assert list(totals["perplexity"]) == [format_perplexity(x) for x in np.exp(losses)]
     n_bytes = len(STORY) - len(a.tokens[0].data)
     assert list(totals["bytes"]) == [n_bytes] * 2
     bits = [-part.log_probs.sum() / math.log(2) / n_bytes for part in (a, b)]
@@ -100,10 +100,10 @@ def test_an_earlier_moment_of_the_same_model(open_page: OpenPage, models: Models
 def test_the_chosen_place_shows_both_distributions_and_their_distance(
     open_page: OpenPage, models: Models, unit: str
 ) -> None:
-    at = opened(open_page, STORY, EARLY, compare_unit=unit, query={"piece": "3"})
+    at = opened(open_page, STORY, EARLY, compare_unit=unit, query={"pos": "4"})
     (a, logs_a), (_, logs_b) = scored(models["stories-clm"], STORY), scored(models["step 2"], STORY)
-    p, q = np.exp(logs_a[3]), np.exp(logs_b[3])  # row 3 predicts token 4, which is piece 3
-    assert "piece 3" in at.subheader[0].value
+    p, q = np.exp(logs_a[3]), np.exp(logs_b[3])  # row 3 predicts token 4
+    assert "position 4" in at.subheader[0].value and visible(a.tokens[4].data) in at.subheader[0].value
     first, second = plotly(at, "compare_bars")["data"]
     marked = [i for i, text in enumerate(first["text"]) if "came next" in text]
     came = a.tokens[4].id
@@ -128,12 +128,16 @@ def test_where_they_differ_most_comes_first_and_a_button_goes_there(
     (a, _), (b, _) = scored(models["stories-clm"], STORY), scored(models["step 2"], STORY)
     gap = b.log_probs - a.log_probs
     table = at.dataframe[1].value
-    assert list(table["piece"])[:3] == np.argsort(-np.abs(gap))[:3].tolist()
-    assert at.query_params["piece"] == str(int(np.abs(gap).argmax()))
+    assert list(table["position"])[:3] == (1 + np.argsort(-np.abs(gap))[:3]).tolist()
+    assert list(table["token"])[0] == visible(a.tokens[int(table["position"][0])].data)
+    assert at.query_params["pos"] == str(1 + int(np.abs(gap).argmax()))
+    drawn = plotly(at, "compare_difference")
+    assert drawn["layout"]["xaxis"]["title"]["text"] == "token (position)"
+    assert tiny.array(drawn["data"][0]["x"]).tolist() == list(range(1, len(a.tokens)))
     for name, place in (("A", gap.argmax()), ("B", gap.argmin())):
         at.button(key=f"compare_go_{name}").click().run()
         assert not at.exception
-        assert at.query_params["piece"] == str(int(place))
+        assert at.query_params["pos"] == str(1 + int(place))
 
 
 @pytest.mark.parametrize("text", [STORY, "a😀b 👩‍👩‍👧 中文"])
@@ -245,6 +249,57 @@ def test_a_diverged_second_model_is_a_sentence(
     monkeypatch.setattr(resources, "PRETRAINED", tmp_path)
     at = opened(open_page, STORY, "diverged")
     assert "not finite" in said(at)
+
+
+def test_in_a_window_the_numbers_are_those_of_the_tokens_that_are_read(
+    open_page: OpenPage, models: Models
+) -> None:
+    text = (STORY + " ") * 9
+    at = opened(open_page, text, EARLY)
+    n = len(scored(models["stories-clm"], text)[0].tokens)
+    x = tiny.array(plotly(at, "compare_difference")["data"][0]["x"])
+    assert n < len(models["stories-clm"].tokenizer.encode(text)) and x.tolist() == list(range(1, n))
+
+
+def test_pieces_of_two_vocabularies_are_numbered_from_one(open_page: OpenPage) -> None:
+    at = opened(open_page, STORY, "of-bytes")
+    assert tiny.array(plotly(at, "compare_difference")["data"][0]["x"])[0] == 1
+    assert "piece " in at.subheader[0].value and "piece" in at.dataframe[1].value
+
+
+def test_a_perplexity_is_written_with_three_digits_also_when_it_is_huge(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "perplexity", lambda loss: 1696558667.4314)
+    totals = opened(open_page, STORY, EARLY).dataframe[0].value
+    assert list(totals["perplexity"]) == ["1.70×10⁹"] * 2
+
+
+def test_jensen_and_shannon_are_named(open_page: OpenPage) -> None:
+    assert "Jensen–Shannon" in " ".join(c.value for c in opened(open_page, STORY, EARLY).caption)
+
+
+def test_lily_is_told_to_an_early_moment(open_page: OpenPage) -> None:
+    at = opened(open_page, STORY, "of-bytes")
+    at.button(key="try_0").click().run()
+    assert not at.exception and at.session_state["text"] == lesson.RECALL
+    assert at.selectbox(key="other").value == EARLY  # of 2 and 7 the nearer to the early share of 1
+
+
+def test_the_shipped_model_is_better_at_the_name_than_its_early_moment(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    ref = next((r for r in resources.shipped_models() if r.id == "stories-clm"), None)
+    if ref is None or len(resources.history(ref)) < 2:
+        pytest.skip("the shipped model and its history are not there")
+    at = opened(open_page, STORY, "none", model="stories-clm")
+    at.button(key="try_0").click().run()
+    assert not at.exception
+    drawn = tiny.array(plotly(at, "compare_difference")["data"][0]["y"])
+    assert drawn[-1] < -1 and drawn[-1] == drawn.min()  # nats; A is the late moment
+    assert any(e.value.startswith("**A**") and "less surprised" in e.value for e in at.markdown)
+    assert at.query_params["pos"] == str(len(drawn))  # and the page opens at the name
 
 
 def test_choices_survive_a_page_change_and_try_this_works(open_page: OpenPage) -> None:

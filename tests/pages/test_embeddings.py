@@ -330,6 +330,54 @@ def test_all_points_are_inside_the_axes(open_page: OpenPage) -> None:
             assert all(low <= x <= high for x in array(part[axis]))
 
 
+def test_the_first_step_is_seen_closely_and_its_size_is_said(open_page: OpenPage) -> None:
+    at = opened(open_page, "Map")
+    slider(at).set_value(STEPS[0]).run()
+    far = plotly(at, "embeddings_map")
+    wide = [np.ptp(fig["layout"]["xaxis"]["range"]) for fig in [far]]
+    at.toggle(key="embeddings_zoom").set_value(True).run()
+    assert not at.exception
+    near = plotly(at, "embeddings_map")
+    points = np.concatenate([array(p["x"]) for p in near["data"] if not p["name"].startswith("way")])
+    low, high = near["layout"]["xaxis"]["range"]
+    assert low < points.min() and points.max() < high
+    assert high - low == pytest.approx(1.12 * np.ptp(points), rel=1e-4) and high - low <= wide[0]
+    assert "the axes hold only this step" in said(at)
+
+
+def test_a_tiny_cloud_is_explained(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = resources.embedding_of
+    monkeypatch.setattr(resources, "embedding_of", lambda ref: real(ref) * np.float32(0.01))
+    embedding_data.movie.clear()
+    at = opened(open_page, "Map")
+    assert "tiny and random" not in said(at)
+    slider(at).set_value(STEPS[0]).run()
+    assert "At step 0 the vectors are tiny and random" in said(at) and "zoom to see" in said(at)
+    at.button(key="try_1").click().run()
+    assert at.toggle(key="embeddings_zoom").value and "zoom to see" not in said(at)
+    embedding_data.movie.clear()
+
+
+@pytest.mark.parametrize(("model", "words"), [("stories-clm", "pushed"), ("stories-mlm", "weight decay")])
+@pytest.mark.parametrize("view", ["Look up", "Length", "Map"])
+def test_rows_that_nothing_taught_are_not_called_learned(
+    open_page: OpenPage, view: str, model: str, words: str
+) -> None:
+    ids = story_tokenizer().encode(stories(embedding_data.SAMPLE, seed=1).text)
+    counts = np.bincount(ids, minlength=400)
+    never = int(np.flatnonzero(counts == 0)[0])
+    at = opened(open_page, view, model=model, embeddings_which="all", **{token_key(model): never})
+    assert words in said(at) and "All of them were learned" not in said(at)
+    if view == "Look up":
+        busiest = int(np.argmax([counts[max(i - 4, 0) : i + 5].min() for i in range(396)]))
+        at = opened(open_page, view, model=model, **{token_key(model): busiest})
+        shown = [
+            int(t.split()[0].removeprefix("<b>"))
+            for t in plotly(at, "embeddings_lookup")["layout"]["yaxis2"]["ticktext"]
+        ]
+        assert ("All of them were learned" in said(at)) == bool(counts[shown].all())
+
+
 def test_a_model_without_a_history_stands_still(open_page: OpenPage) -> None:
     at = opened(open_page, "Map", model="stories-mlm")
     assert not at.select_slider

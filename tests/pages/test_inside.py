@@ -1,6 +1,7 @@
 """The Inside page: what is shown is what the engine computes, for any model and text."""
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.ablation import effect, loss
+from engine.ablation import effect, loss, most_lost
 from engine.checkpoints import Checkpoint
 from engine.inside import contributions, lens, stream
 from engine.metrics import softmax
@@ -16,7 +17,7 @@ from engine.trace import Trace, trace
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
 from ui import inside_off, resources
-from viz import visible
+from viz import TRUE, visible
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 TEXT = "the cat sat on the mat the"
@@ -110,9 +111,11 @@ def test_contributions_sum_to_the_logit(
     found = contributions(checkpoint.model, traced, 2, target)
     *parts, total = drawn(at, "inside_parts", "x").tolist()
     assert plotly(at, "inside_parts")["layout"]["yaxis"]["ticktext"] == [
-        "token", "position", "attention 1", "MLP 1", "attention 2", "MLP 2", "norm’s bias", "sum"
+        "embedding", "position", "attention 1", "MLP 1", "attention 2", "MLP 2", "norm’s bias", "sum"
     ]  # fmt: skip
     assert abs(sum(parts) - total) < 1e-5 and abs(total - float(traced.logits[2, target])) < 1e-4
+    words = re.findall(r"&&.text.([a-zA-Z’ ]+)", at.latex[0].value)
+    assert words == ["embedding", "position", "attention", "MLPs", "norm’s bias"], "the words of the chart"
     assert parts[3] == pytest.approx(found.of("mlp", 0), abs=1e-6)
     heads = drawn(at, "inside_by_head")
     assert heads.shape == (2, 3)
@@ -252,7 +255,13 @@ def test_a_masked_model_does_not_see_the_chosen_token(open_page: OpenPage) -> No
     at = opened(open_page, "Logit lens", model="stories-mlm", query={"pos": "2"})
     chips = [chip for group in component(at, "inside_pos")["groups"] for chip in group["chips"]]
     assert [bool(chip.get("hidden")) for chip in chips][:4] == [False, False, True, False]
-    assert "is hidden" in said(at)
+    assert "is hidden" in said(at) and "Only the token at position 2 is hidden" in said(at)
+    at.segmented_control(key="inside_cells").set_value("rank of the truth").run()
+    figure = plotly(at, "inside_lens")
+    framed = [s for s in figure["layout"]["shapes"] if s["line"]["color"] == TRUE]
+    assert {s["y0"] for s in framed} <= {1.5}, "what the model sees and repeats is no right guess"
+    ranks = figure["data"][1]["text"]
+    assert len(framed) == sum(rank == "1" for rank in ranks[2 * 3 : 3 * 3])
 
 
 def test_a_model_of_another_shape_keeps_no_wrong_choice(open_page: OpenPage) -> None:
@@ -280,6 +289,44 @@ def test_try_this_does_something(open_page: OpenPage) -> None:
     assert not at.exception and at.session_state["inside"] == "Switch off"
     off = [at.session_state[inside_off.key_of(layer)] for layer in range(2)]
     assert sum(len(names) for names in off) == 1 and not math.isnan(len(off))
+
+
+@pytest.mark.parametrize("model", ["stories-clm", "stories-mlm"])
+def test_the_head_that_is_missed_most_is_switched_off(
+    open_page: OpenPage, checkpoints: dict[str, Checkpoint], model: str
+) -> None:
+    at = opened(open_page, "Stream", model=model, query={"pos": "1"})
+    at.button(key="try_2").click().run()
+    assert not at.exception
+    checkpoint, text = checkpoints[model], str(at.session_state["text"])
+    n = len(looked(checkpoint, text).ids)
+    hidden = (n - 1,) if model == "stories-mlm" else ()
+    whole = looked(checkpoint, text, hidden)
+    lost = {}
+    for layer in range(2):
+        for head in range(2):
+            cut = trace(checkpoint.model, checkpoint.tokenizer, text, ablate=[(layer, head)], hidden=hidden)
+            lost[layer, head] = loss(cut) - loss(whole)
+    layer, head = max(lost, key=lambda part: lost[part])
+    assert at.session_state[inside_off.key_of(layer)] == [f"H{head + 1}"]
+    assert at.session_state[inside_off.key_of(1 - layer)] == []
+    cut = trace(checkpoint.model, checkpoint.tokenizer, text, ablate=[(layer, head)], hidden=hidden)
+    assert at.query_params["pos"] == str(n - 1 if hidden else most_lost(whole, cut))
+    assert len(plotly(at, "inside_rank_map")["data"]) > 0, "what the others cost stands below"
+
+
+@pytest.mark.parametrize("view", [None, "Stream"])
+def test_the_view_outlives_an_empty_text(open_page: OpenPage, view: str | None) -> None:
+    at = open_page("inside", text=TEXT, **({"inside": view} if view else {}))
+    for text in ("", "a", "", TEXT):
+        at.session_state["text"] = text
+        at.run()
+        assert not at.exception, at.exception[0].value
+    select = at.segmented_control(key="inside")
+    assert select.value == (view or "Logit lens")
+    at.session_state["text"] = TEXT + " cat"
+    at.run()
+    assert not at.exception and at.segmented_control(key="inside").value == (view or "Logit lens")
 
 
 def test_choices_survive_a_page_change(open_page: OpenPage) -> None:

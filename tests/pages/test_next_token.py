@@ -68,7 +68,7 @@ def bars(at: AppTest) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("k", [5, 20])
 def test_bars_are_the_engine_s_and_add_up_to_one(open_page: OpenPage, checkpoint: Checkpoint, k: int) -> None:
-    at = opened(open_page, STORY, next_token_k=k)
+    at = opened(open_page, STORY, bars=k)
     probs = metrics.softmax(looked(checkpoint, STORY).logits[-1])
     drawn = tiny.array(bars(at)[0]["x"])
     assert len(drawn) == k + 1
@@ -117,7 +117,7 @@ def test_where_no_story_goes_on_nothing_true_is_shown(open_page: OpenPage) -> No
 def test_strip_and_table_show_each_token_s_surprise(
     open_page: OpenPage, checkpoint: Checkpoint, unit: str
 ) -> None:
-    at = opened(open_page, STORY, next_token_unit=unit, query={"look": "Surprise"})
+    at = opened(open_page, STORY, unit=unit, query={"look": "Surprise"})
     traced = looked(checkpoint, STORY)
     scores = metrics.next_token_scores(traced.logits, traced.ids.tolist())
     surprise = -scores.log_probs / (1 if unit == "nats" else math.log(2))
@@ -158,6 +158,62 @@ def test_the_chain_rule_s_product_is_the_probability_of_the_text(
     assert f"= {bits:.4g}" in formula
 
 
+def test_the_chain_rule_in_bits(open_page: OpenPage, checkpoint: Checkpoint) -> None:
+    at = opened(open_page, STORY, unit="bits", query={"look": "Chain rule"})
+    table, traced = at.dataframe[0].value, looked(checkpoint, STORY)
+    logs = metrics.next_token_scores(traced.logits, traced.ids.tolist()).log_probs / math.log(2)
+    np.testing.assert_allclose(table["log₂ p"], logs, rtol=1e-9)
+    np.testing.assert_allclose(table["sum of log₂ p"], np.cumsum(logs), rtol=1e-9)
+    assert [value(x) for x in table["product of p"]] == pytest.approx(2 ** np.cumsum(logs), rel=6e-4)
+    formula = next(element.value for element in at.latex if "perplexity" in element.value)
+    assert r"\log_2 P" in formula and f"= {worked.tex(2 ** -logs.mean())}" in formula
+    assert r"\text{bits}" in formula and "nats" not in formula
+
+
+@pytest.mark.parametrize(
+    ("view", "words"),
+    [
+        ("One position", "Choose one"),
+        ("Best guesses", "is marked"),
+        ("Surprise", "has a frame"),
+        ("Chain rule", "or worse."),
+    ],
+)
+def test_what_choosing_a_token_does_is_said(open_page: OpenPage, view: str, words: str) -> None:
+    at = opened(open_page, STORY, query={"look": view, "pos": "3"})
+    caption = next(c.value for c in at.caption if "blind guess" in c.value)
+    assert words in caption and ("Choose one" in caption) == (view == "One position")
+    assert "a blind guess among 400, or worse" in caption
+    if view == "Best guesses":
+        assert plotly(at, "next_token_guesses")["layout"]["yaxis"]["ticktext"][3].startswith("<b>3 ")
+    if view == "Surprise":
+        assert plotly(at, "next_token_surprise")["data"][0]["marker"]["line"]["width"][3] == 2
+
+
+def test_what_can_come_is_said_of_the_whole_text(open_page: OpenPage) -> None:
+    at = opened(open_page, STORY, query={"pos": "2"})
+    assert any("After the whole text could come" in c.value for c in at.caption)
+
+
+def test_characters_are_counted_from_0(open_page: OpenPage) -> None:
+    at = opened(open_page, "Once upon a time, ther\u00e9 was")
+    assert any("(character 22, counted from 0)" in c.value for c in at.caption)
+
+
+def test_unit_and_measure_are_in_the_address(open_page: OpenPage) -> None:
+    query = {"unit": "bits", "measure": "log p", "bars": "12", "pos": "2"}
+    at = opened(open_page, STORY, query=query)
+    assert at.segmented_control(key="unit").value == "bits"
+    assert at.segmented_control(key="measure").value == "log p"
+    assert at.segmented_control(key="bars").value == 12
+    assert "(bits)" in plotly(at, "next_token_bars")["layout"]["xaxis"]["title"]["text"]
+
+
+def test_one_window_is_no_windows(open_page: OpenPage) -> None:
+    words = " ".join(c.value for c in long_view(open_page, "ab").caption)
+    assert "1 window " in words and "1 windows" not in words and "1 tokens" not in words, words
+
+
 def test_every_view_shows_the_engine_s_numbers(open_page: OpenPage, checkpoint: Checkpoint) -> None:
     traced = looked(checkpoint, STORY)
     at = opened(open_page, STORY, query={"look": "Surprise"})
@@ -184,7 +240,7 @@ def test_where_nothing_is_true_there_is_no_kl(open_page: OpenPage) -> None:
 def test_logits_and_log_probabilities_can_be_redone_by_hand(
     open_page: OpenPage, checkpoint: Checkpoint, quantity: str, unit: str
 ) -> None:
-    at = opened(open_page, STORY, query={"pos": "2"}, next_token_quantity=quantity, next_token_unit=unit)
+    at = opened(open_page, STORY, query={"pos": "2"}, measure=quantity, unit=unit)
     logits = looked(checkpoint, STORY).logits[2].astype(np.float64)
     drawn = tiny.array(bars(at)[0]["x"])
     log_sum = np.log(np.exp(logits).sum())
@@ -201,7 +257,7 @@ def test_logits_and_log_probabilities_can_be_redone_by_hand(
 
 
 def test_rank_entropy_and_surprise_stand_together(open_page: OpenPage, checkpoint: Checkpoint) -> None:
-    at = opened(open_page, STORY, query={"pos": "2"}, next_token_unit="bits")
+    at = opened(open_page, STORY, query={"pos": "2"}, unit="bits")
     traced = looked(checkpoint, STORY)
     probs, came = metrics.softmax(traced.logits[2]), int(traced.ids[3])
     line = next(element.value for element in at.markdown if "entropy" in element.value)
@@ -235,7 +291,7 @@ def test_a_long_text_is_scored_once_per_token_with_the_context_stated(
     n_bytes = len(LONG.encode()) - len(checkpoint.tokenizer.token_bytes(ids[0]))
     assert f"= {worked.tex(scores.loss * len(scores.log_probs) / math.log(2) / n_bytes)}" in formula
     words = " ".join(caption.value for caption in at.caption)
-    assert f"{np.median(scores.contexts):.3g} in the median" in words.replace(".0 in", " in")
+    assert f"the median is {np.median(scores.contexts):g}." in words
     assert f"One average over all {len(ids) - 1}" in words and "not a mean of the windows" in words
     drawn = plotly(at, "next_token_long")["data"][0]
     assert float(np.mean(scores.log_probs)) == pytest.approx(
@@ -308,7 +364,7 @@ def test_s11_a_diverged_model_is_a_sentence(open_page: OpenPage, view: str) -> N
 
 def test_two_people_keep_their_own_numbers(open_page: OpenPage, checkpoint: Checkpoint) -> None:
     one, other = long_view(open_page, LONG), long_view(open_page, "a" + LONG)
-    other.segmented_control(key="next_token_unit").set_value("bits").run()
+    other.segmented_control(key="unit").set_value("bits").run()
     one.run()
     for at, text, unit in ((one, LONG, "nats"), (other, "a" + LONG, "bits")):
         ids = checkpoint.tokenizer.encode(text)
@@ -370,7 +426,7 @@ def test_a_vocabulary_of_one_token(open_page: OpenPage) -> None:
 
 
 def test_fewer_tokens_than_bars(open_page: OpenPage) -> None:
-    at = opened(open_page, "abc", model="three-letters", next_token_k=20)
+    at = opened(open_page, "abc", model="three-letters", bars=20)
     drawn = tiny.array(bars(at)[0]["x"])
     assert len(drawn) == 3 and abs(drawn.sum() - 1) < 1e-6
 
@@ -405,12 +461,12 @@ def test_a_new_text_is_looked_at_from_its_end(open_page: OpenPage) -> None:
 
 def test_choices_survive_a_page_change(open_page: OpenPage) -> None:
     at = opened(open_page, STORY, query={"pos": "2"})
-    at.segmented_control(key="next_token_k").set_value(12).run()
-    at.segmented_control(key="next_token_unit").set_value("bits").run()
+    at.segmented_control(key="bars").set_value(12).run()
+    at.segmented_control(key="unit").set_value("bits").run()
     at.switch_page("pages/tokens.py").run()
     at.switch_page("pages/next_token.py").run()
-    assert at.segmented_control(key="next_token_k").value == 12
-    assert at.segmented_control(key="next_token_unit").value == "bits"
+    assert at.segmented_control(key="bars").value == 12
+    assert at.segmented_control(key="unit").value == "bits"
     assert "After token 2" in " ".join(element.value for element in at.subheader)
 
 

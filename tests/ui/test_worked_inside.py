@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.ui.test_worked import NUMBER, digits_of, value
-from ui import worked_attention, worked_inside
+from ui import worked, worked_attention, worked_inside
 from ui.worked import tex
 
 
@@ -67,23 +67,54 @@ def test_weights_times_values_are_the_output() -> None:
         raw = [rng.random() ** 4 for _ in range(n)]
         weights = [w / sum(raw) for w in raw]
         values = [rng.gauss(0, 2) for _ in range(n)]
-        shown = worked_attention.output(weights, values, 7)
+        exact = math.fsum(w * v for w, v in zip(weights, values, strict=True))
+        written = worked_attention.written_products(weights, values, digits=4)
+        for w, v, product in zip(written.left, written.right, written.products, strict=True):
+            assert tex(w * v, written.digits) == tex(product, written.digits)
+        assert tex(math.fsum(written.products), 4) == tex(exact, 4)
+        shown = worked_attention.output(written, 7)
         assert "v_{j,7}" in shown and (f"({n - 3} other key" in shown) == (n > 3)
         pairs = re.findall(rf"({NUMBER}) \\cdot \(?({NUMBER})\)?", shown)
         total = math.fsum(value(w) * value(v) for w, v in pairs)
         rest = re.search(rf"\+ \(?({NUMBER})\)? \\quad", shown)
         total += value(rest[1]) if rest else 0.0
         last = re.search(rf"&= ({NUMBER})\\end", shown)[1]  # type: ignore[index]
-        assert len(pairs) == min(n, 3) and tex(total, 4) == last, shown
-        assert value(last) == pytest.approx(
-            math.fsum(w * v for w, v in zip(weights, values, strict=True)), abs=1e-3
-        )
+        assert len(pairs) == min(n, 3) and tex(total, 4) == last == tex(exact, 4), shown
+
+
+def test_every_number_of_a_row_follows_from_those_that_are_written() -> None:
+    rng = random.Random(6)
+    for n in [1, 2, 7, 128] * 15:
+        dots, d_head = [rng.gauss(0, 15) for _ in range(n)], rng.choice([8, 32, 64])
+        row = worked_attention.written_row(dots, d_head)
+        total, digits = math.fsum(row.powers), row.digits
+        assert tex(row.total, digits) == tex(total, digits)
+        exact = [math.exp(dot / math.sqrt(d_head)) for dot in dots]
+        columns = zip(dots, row.dots, row.scores, row.powers, row.weights, exact, strict=True)
+        for dot, q_k, score, power, weight, top in columns:
+            assert tex(dot, digits) == tex(q_k, digits)
+            assert tex(q_k / math.sqrt(d_head), digits) == tex(score, digits)
+            assert tex(math.exp(score), digits) == tex(power, digits)
+            assert tex(power / row.total, 4) == tex(weight, 4) == tex(top / math.fsum(exact), 4)
+        shown = worked.attention(dots[0], d_head, row.total, others=digits)
+        assert f"= {tex(row.weights[0], 4)}\\end" in shown and f"= {tex(row.powers[0], digits)}\\\\" in shown
+
+
+def test_products_add_up_to_the_dot_product_that_is_written() -> None:
+    rng = random.Random(7)
+    for digits in [4, 5, 7, 9] * 20:
+        q, k = [rng.gauss(0, 1) for _ in range(32)], [rng.gauss(0, 1) for _ in range(32)]
+        written = worked_attention.written_products(q, k, digits=digits)
+        for x, y, product in zip(written.left, written.right, written.products, strict=True):
+            assert tex(x * y, written.digits) == tex(product, written.digits)
+        exact = math.fsum(x * y for x, y in zip(q, k, strict=True))
+        assert tex(math.fsum(written.products), digits) == tex(exact, digits)
 
 
 def test_hidden_keys_add_exactly_nothing_to_the_sum() -> None:
-    shown = worked_attention.row([0.0, math.log(3.0)], 4)
-    assert (
-        r"\underbrace{4.000}_{2\text{ keys}}" in shown and r"\underbrace{0}_{4\text{ hidden keys: }" in shown
-    )
-    assert "hidden" not in worked_attention.row([0.0], 0)
-    assert r"_{1\text{ hidden key: }" in worked_attention.row([0.0], 1)
+    shown = worked_attention.row(worked_attention.written_row([0.0, math.log(3.0)], 1), 4)
+    assert re.search(r"\\underbrace\{4\.0+\}_\{2\\text\{ keys\}\}", shown), shown
+    assert r"\underbrace{0}_{4\text{ hidden keys: }" in shown
+    one = worked_attention.written_row([0.0], 1)
+    assert "hidden" not in worked_attention.row(one, 0)
+    assert r"_{1\text{ hidden key: }" in worked_attention.row(one, 1)

@@ -31,12 +31,41 @@ def test_the_chain_rule_follows_from_its_own_numbers(scale: float) -> None:
         assert same(bits, value(upper) / math.log(2) / n_bytes)
 
 
+@pytest.mark.parametrize("scale", [0.01, 1, 30, 900, 50_000])
+def test_in_bits_the_chain_rule_follows_from_its_own_numbers(scale: float) -> None:
+    rng = random.Random(7)
+    for _ in range(60):
+        total, n, n_bytes = -rng.uniform(0.001, 1) * scale, rng.randint(1, 200), rng.randint(1, 900)
+        shown = worked_text.chain(total, n, n_bytes, unit="bits")
+        assert r"\ln" not in shown and "nats" not in shown
+        log = re.search(rf"\\log_2 p_t = (-{NUMBER[2:]})", shown)[1]  # type: ignore[index]
+        assert value(log) == pytest.approx(total / math.log(2), rel=1e-3)
+        assert f"= 2^{{{log}}}" in shown
+        product = re.search(rf"= 2\^\{{{re.escape(log)}\}}\S*?&= ({NUMBER})", shown)[1]  # type: ignore[index]
+        assert product == worked_text._product_tex(value(log) * math.log(2), 4)
+        loss = re.search(rf"&= ({NUMBER})\\ \\text\{{bits\}}", shown)[1]  # type: ignore[index]
+        assert same(loss, -value(log) / n, digits_of(loss))
+        perplexity = re.search(rf"perplexity\}} &= 2\^\{{({NUMBER})\}} = (\S+?)(?:\\\\|$)", shown)
+        if value(loss) < worked.LARGEST:
+            assert perplexity and perplexity[1] == loss and same(perplexity[2], 2 ** value(loss))
+        bits = re.search(rf"\\frac\{{{re.escape(log[1:])}\}}\{{{n_bytes}\}} = ({NUMBER})", shown)
+        assert bits and same(bits[1], -value(log) / n_bytes)
+
+
+def test_a_long_text_in_bits() -> None:
+    shown = worked_text.corpus(-8 * math.log(2), 4, 2, unit="bits")
+    assert r"\log_2 p_t = \frac{8" in shown and r"\text{bits per token}" in shown
+    assert "= 2^{2.000} = 4.000" in shown and "{2} = 4.000" in shown
+
+
 def test_products_never_underflow() -> None:
     for log in (-1.0, -700.0, -2000.0, -123456.7, 0.0, 5.0):
         written, exponent = worked_text.mantissa(log)
         assert 1 <= float(written) < 10
         assert math.log(float(written)) + exponent * math.log(10) == pytest.approx(log, abs=6e-4)
-    assert worked_text.product(math.log(0.25)) == "2.500×10⁻¹"
+    assert [worked_text.product(math.log(p)) for p in (0.25, 0.0012346, 0.00012346)] == [
+        "0.2500", "0.001235", "1.235×10⁻⁴",
+    ]  # fmt: skip
     assert worked_text.product(-math.inf) == "0"
     assert worked_text.product(math.nan) == "not finite"
 
@@ -106,4 +135,5 @@ def test_many_terms_are_a_sum_sign() -> None:
 
 def test_distances_are_written_with_their_unit() -> None:
     shown = worked_text.distances(0.5, 0.25, 0.125, "bits")
+    assert r"\tfrac12 D_{\text{KL}}(A \Vert M)" in shown and r"M &= \tfrac12 (A + B)" in shown
     assert r"\log_2" in shown and "= 0.5000" in shown and "0.1250" in shown and r"\text{bits}" in shown

@@ -30,7 +30,7 @@ def test_repeated_tokens_keep_their_own_rows_and_columns(fig):
 
 
 def test_rows_are_queries_from_top_to_bottom(fig):
-    assert fig.layout.yaxis.autorange == "reversed"
+    assert tuple(fig.layout.yaxis.range) == (6.5, -0.5), "row 0 on top, and no room beyond the cells"
     assert fig.layout.yaxis.title.text == "query (from)"
     assert fig.layout.xaxis.title.text == "key (looks at)"
     assert fig.data[0].z[0, 0] == pytest.approx(1)  # the first token sees only itself
@@ -94,7 +94,9 @@ def test_tokens_are_literal():
     assert "<b>" not in fig.data[0].customdata[1, 1]
 
 
-@pytest.mark.parametrize(("n", "ticks"), [(7, 7), (40, 40), (41, 14), (128, 19), (512, 20)])
+@pytest.mark.parametrize(
+    ("n", "ticks"), [(7, 7), (20, 20), (21, 11), (40, 20), (41, 14), (128, 19), (512, 20)]
+)
 def test_long_texts_thin_their_labels(n, ticks):
     fig = viz.attention_map(["tok"] * n, causal(n), objective="clm")
     assert len(fig.layout.xaxis.tickvals) == len(fig.layout.yaxis.ticktext) == ticks
@@ -130,7 +132,7 @@ def test_mask_matrix():
     causal_fig = viz.mask_matrix(TOKENS, "clm")
     assert np.isfinite(causal_fig.data[0].z).sum() == 28
     assert causal_fig.data[0].colorscale[0][1] == viz.CAUSAL
-    assert causal_fig.layout.yaxis.autorange == "reversed"
+    assert causal_fig.layout.yaxis.range[0] > causal_fig.layout.yaxis.range[1], "row 0 on top"
     masked = viz.mask_matrix(TOKENS, "mlm", hidden=[2])
     assert np.isfinite(masked.data[0].z).all()
     assert masked.data[0].colorscale[0][1] == viz.MASKED
@@ -148,3 +150,29 @@ def test_cells_can_be_pressed_up_to_a_limit():
     assert [(s.x0, s.x1) for s in fig.layout.shapes] == [(-0.5, 6.5), (0.5, 1.5)]
     large = viz.attention_map(["t"] * 41, causal(41), objective="clm", press=True)
     assert all(t.name != "cells to press" for t in large.data)
+
+
+def test_part_of_a_text_is_counted_as_in_the_text():
+    weights = causal(41)
+    fig = viz.attention_map(["tok"] * 41, weights, objective="clm", query=40, first=64)
+    assert fig.layout.xaxis.ticktext[0] == fig.layout.yaxis.ticktext[0] == "64 tok"
+    assert fig.layout.yaxis.ticktext[-1] == "103 tok" and fig.layout.yaxis.tickvals[-1] == 39
+    assert fig.data[0].customdata[40, 2].startswith("query 104: tok<br>key 66: tok<br>")
+    assert f"(position 104) most goes to tok (position {64 + int(weights[40].argmax())})" in viz.alt_text(fig)
+
+
+def test_a_weight_below_1_is_not_written_as_1():
+    fig = viz.attention_map(["a", "b"], [[1, 0], [0.003, 0.997]], objective="clm")
+    assert list(fig.data[1].text) == ["1.00", "0.00", ">.99"]
+
+
+@pytest.mark.parametrize("tokens", [["a"] * 5, ["⟨E2 80⟩"] * 33, ["·princess"] * 13, ["·princess"] * 19])
+def test_labels_square_and_key_fill_the_picture(tokens):
+    """The square is as wide as the labels at its left leave: a higher picture would have a hole in it."""
+    fig = viz.attention_map(tokens, causal(len(tokens)), objective="clm")
+    n = len(tokens)
+    label = 7.2 * max(len(text) for text in fig.layout.yaxis.ticktext)
+    square = fig.layout.width - label - 54 - fig.layout.margin.r
+    rest = fig.layout.height - square  # the labels on top, upright from 17 on, both titles and the key
+    assert rest == pytest.approx(label * (0.7 if n <= 16 else 1) + 138, abs=2)
+    assert square / len(fig.layout.yaxis.tickvals) > 14  # pixels for a line of 12

@@ -21,6 +21,20 @@ def test_differences_are_drawn_with_their_sign_and_zero_in_the_middle():
     assert where["B does better"] > where["A does better"]  # A minus B above 0: A is more surprised
 
 
+def test_pieces_have_the_numbers_of_their_tokens():
+    names = [f"w{i}" for i in range(5)]
+    fig = difference_bars(names, [0.5, -2.0, 0.0, 0.1, 0.2], first=3, place="position")
+    assert list(fig.data[0].x) == list(fig.layout.xaxis.tickvals) == [3, 4, 5, 6, 7]
+    assert fig.data[0].customdata[1].startswith("position 4: w1")
+    assert fig.layout.xaxis.title.text == "token (position)" and fig.layout.xaxis.range == (2.4, 7.6)
+    assert "−2.00 at position 4" in viz.alt_text(fig)
+    many = difference_bars(["x"] * 200, np.ones(200), first=3)
+    assert all(
+        text == f"{place} x"
+        for place, text in zip(many.layout.xaxis.tickvals, many.layout.xaxis.ticktext, strict=True)
+    )
+
+
 def test_many_pieces_are_drawn_as_means():
     y = np.random.default_rng(1).normal(size=1000)
     fig = difference_bars(["x"] * 1000, y)

@@ -132,7 +132,22 @@ def test_surprisal_beside_the_true_distribution():
     fig = viz.surprisal_bars(TOKENS, [math.nan, 1, 2, 3], second=[math.nan, 0.5, 1, 2])
     assert fig.data[1].name == "true distribution"
     assert fig.data[1].marker.color == viz.TRUE
+    assert fig.data[0].marker.color == viz.MODEL  # the legend has one colour
     assert fig.layout.yaxis.title.text == "surprisal (nats)"
+
+
+def test_no_number_lies_under_the_mark_of_the_true_distribution():
+    bars, marks = viz.surprisal_bars(
+        TOKENS, [math.nan, 1.0, 2.0, 3.0], second=[math.nan, 1.1, 0.5, 9.0], selected=2
+    ).data
+    assert list(bars.text) == ["", "", "2.00", "3.00"]
+    assert list(marks.text) == ["", "1.00", "", ""] and marks.textposition == "top center"
+    assert list(bars.marker.line.width) == [0, 0, 2, 0]
+
+
+def test_a_mark_above_all_bars_is_inside_the_picture():
+    fig = viz.surprisal_bars(TOKENS, [math.nan, 1.0, 2.0, 3.0], second=[math.nan, 1.0, 9.0, 3.0])
+    assert fig.layout.yaxis.range[1] > 9
 
 
 def test_surprisal_of_one_token_is_an_empty_picture():

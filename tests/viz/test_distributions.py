@@ -68,6 +68,13 @@ def test_second_distribution_has_its_own_tail_look_and_name():
     assert fig.data[1].marker.color == viz.TRUE
 
 
+@pytest.mark.parametrize("top", [0.9996, 0.95, 1.0])
+def test_the_axis_of_probabilities_reaches_the_end_of_a_long_bar(top):
+    fig = viz.distribution_bars(["a", "b"], [top, 1 - top], tail=0, n_tail=0)
+    assert list(fig.layout.xaxis.tickvals) == [0, 0.5, 1]
+    assert fig.layout.xaxis.range[1] > 1
+
+
 def test_axis_is_named_and_no_tail_bar_without_a_tail():
     fig = viz.distribution_bars(["a", "b"], [0.5, 0.5], tail=0, n_tail=0)
     assert fig.layout.xaxis.title.text == "probability"
@@ -90,3 +97,6 @@ def test_position_heatmap():
     assert "came next" in heat.customdata[0][1]
     assert [(s.x0, s.y0) for s in fig.layout.shapes] == [(0.5, -0.5)]
     assert "rank" in fig.layout.xaxis.title.text
+    chosen = viz.position_heatmap(tokens, labels, probs, selected=2)
+    assert list(chosen.layout.yaxis.ticktext) == ["0 the", "1 ·cat", "<b>2 the</b>"]
+    assert [(s.y0, s.y1, s.x1) for s in chosen.layout.shapes] == [(1.5, 2.5, 1.5)]

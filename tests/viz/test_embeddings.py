@@ -150,10 +150,13 @@ def test_the_map_draws_every_token_once_on_fixed_axes(k):
     assert list(groups["chosen"].customdata) == ["t7"]
     layout = fig.layout if k == 2 else fig.layout.scene
     assert list(layout.xaxis.range) == [-4, 4] and list(layout.yaxis.range) == [-4, 4]
-    assert layout.xaxis.title.text.startswith("PC 1, 12 %") and layout.yaxis.title.text.startswith(
-        "PC 2, 5.0 %"
-    )
-    assert k == 3 or layout.xaxis.title.text == "PC 1, 12 % of the variance at step 10"
+    titles = [layout[axis].title.text for axis in ("xaxis", "yaxis", "zaxis")[:k]]
+    if k == 2:
+        assert titles == [
+            f"PC {i}, {share} of the variance at step 10" for i, share in ((1, "12 %"), (2, "5.0 %"))
+        ]
+    else:  # short ones, as a scene cuts long ones
+        assert titles == ["PC 1 (12 %)", "PC 2 (5.0 %)", "PC 3 (1.0 %)"]
     assert not any("gl" in trace.type for trace in fig.data)
 
 
@@ -169,6 +172,41 @@ def test_the_axes_of_the_map_do_not_depend_on_the_step():
     assert figures[0].layout.xaxis == figures[1].layout.xaxis
     assert figures[0].layout.yaxis == figures[1].layout.yaxis
     assert not np.allclose(figures[0].data[0].x, figures[1].data[0].x)
+
+
+def test_a_long_axis_stays_in_the_view():
+    fig = viz.token_map(
+        rows(4, 3), list("abcd"), limits=[[-20, 20], [-3, 3], [-2, 2]], shares=[0.5, 0.2, 0.1]
+    )
+    ratio = fig.layout.scene.aspectratio
+    assert (ratio.x, ratio.y, ratio.z) == pytest.approx((1, 0.15, 0.1))  # one scale, the longest is 1
+
+
+def test_the_chosen_token_does_not_hide_what_lies_under_it():
+    for k in (2, 3):
+        fig = viz.token_map(
+            rows(4, k), list("abcd"), limits=[[-3, 3]] * k, shares=[0.5, 0.2, 0.1][:k], chosen=1
+        )
+        assert next(part for part in fig.data if part.name == "chosen").marker.symbol == "diamond-open"
+    fig = viz.norm_scatter([5, 3], [1.0, 2.0], ["a", "b"], chosen=0)
+    assert {part.marker.symbol for part in fig.data if part.name == "chosen"} == {"diamond-open"}
+
+
+def test_no_name_is_written_on_another_point():
+    points = [(0, 0, 0, "She"), (1, 0, 16, "Lily")]  # the second point lies where the first one's name was
+    assert name_sides(points)[0] != "top center" and name_sides([points[0]])[0] == "top center"
+
+
+def test_the_chosen_name_is_written_also_in_a_crowd():
+    crowd = [(0, 0, 0, "She"), *((i, 12 * (i % 3 - 1), 12 * (i // 3 - 1), "word") for i in range(9))]
+    assert 0 in name_sides(crowd)
+
+
+def test_frames_are_no_text_colour():
+    lit = viz.lookup_picture(
+        [1, 2], ["a", "b"], rows(2, 4), token_id=2, vocab_size=9, dim=0, color=viz.MASKED
+    )
+    assert lit.layout.shapes[0].line.color == viz.MASKED  # white on pale cells could not be seen
 
 
 def test_markup_in_a_name_stays_text_on_the_map():

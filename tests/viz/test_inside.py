@@ -144,3 +144,18 @@ def test_a_large_map_stays_small():
         scale="size", unit="u", x_title="x", y_title="y", alt="",
     )  # fmt: skip
     assert len(fig.to_json()) < 100_000
+
+
+@pytest.mark.parametrize("layers", [1, 4, 6, 12])
+def test_words_fit_into_their_cells_on_a_telephone(layers):
+    """230 pixels for all cells; a letter is 7.2 wide. A number is never cut: it would be another number."""
+    fig = viz.cell_map(
+        ["a", "b"], ["x"] * layers, np.ones((2, layers)),
+        texts=[["·princess"] * layers, ["−1,024"] * layers], hover=[["h"] * layers] * 2,
+        scale="probability", unit="u", x_title="x", y_title="y", alt="alt",
+        aside=("truth", ["·princess", ""]),
+    )  # fmt: skip
+    words, aside = (trace.text for trace in fig.data[1:] if trace.mode == "text")
+    assert set(words[layers:]) == {"−1,024"}
+    for word in (*words[:layers], aside[0]):
+        assert word.endswith("…") and (len(word) * 7.2 <= 230 / (layers + 1) or len(word) == 2)

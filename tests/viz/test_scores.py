@@ -31,8 +31,11 @@ def test_score_bars_say_never_where_the_truth_has_no_logarithm():
     fig = score_bars(
         LABELS[:2], [-1.0, -2.0], title="log-probability (nats)", n_left=0, second=[-0.5, -math.inf]
     )
-    assert fig.data[1].x == pytest.approx([-0.5, 0])
-    assert "never" in fig.data[1].text[1] and "never" not in fig.data[1].text[0]
+    assert fig.data[1].x[0] == -0.5 and np.isnan(fig.data[1].x[1])  # no bar, and no number in the table
+    never = fig.data[2]
+    assert list(never.text) == ["−∞ (never)"] and never.x == pytest.approx([0])
+    assert never.textposition == "middle left"  # on the side where the bars are: on the other is no room
+    assert 1 < never.y[0] < 1.5 and not never.showlegend  # beside the second bar of row 1
     assert fig.layout.xaxis.range[1] < 0.1
     assert fig.layout.xaxis.title.text == "log-probability (nats)"
     assert fig.data[1].marker.pattern.shape == "/"

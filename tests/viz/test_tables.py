@@ -16,8 +16,9 @@ def test_bars_with_repeated_labels_keep_their_places():
     table = table_of(fig)
     assert list(table["series"]) == ["model"] * 4 + ["true distribution"] * 4
     assert list(table["probability"]) == pytest.approx([0.5, 0.25, 0.125, 0.125, 0.1, 0.2, 0.3, 0.4])
-    assert list(table["y"][:4]) == ["the", "the", "$x$ <b>b</b>", "all other 9 tokens"]
-    assert list(table["y: place"][:4]) == [0, 1, 2, 3]
+    assert list(table["token"][:4]) == ["the", "the", "$x$ <b>b</b>", "all other 9 tokens"]
+    assert list(table["token: place"][:4]) == [0, 1, 2, 3]
+    assert "note" not in table  # it would say the token and its number a second time
 
 
 def test_a_heat_map_is_one_row_a_cell():
@@ -31,6 +32,7 @@ def test_a_heat_map_is_one_row_a_cell():
     assert list(table.iloc[:, 0]) == ["0 the", "0 the", "1 ·cat", "1 ·cat", "2 the", "2 the"]
     assert list(table.iloc[:, 1]) == ["1", "2"] * 3
     assert "rank 2: <b>" in table["note"][1] and "came next" in table["note"][1]
+    assert not table["note"].str.contains("probability").any()  # that has a column of its own
 
 
 def test_labels_that_are_thinned_leave_the_places():
@@ -59,6 +61,19 @@ def test_every_value_of_a_single_series():
     assert list(table["KL from true (bits)"]) == pytest.approx([0.5, 0.25])
     assert list(table["after this token (position)"]) == ["a", "b"]
     assert "series" not in table
+
+
+def test_a_note_says_only_what_the_row_does_not():
+    fig = viz.surprisal_bars(["a", "·b"], [np.nan, 2.4873512], unit="bits")
+    table = table_of(fig)
+    assert list(table["note"]) == ["position 0: a; surprisal in bits: not scored", "position 1: ·b"]
+
+
+def test_an_axis_of_labels_without_a_title_has_a_name():
+    table = table_of(viz.cosine_bars(["a", "b"], [0.9, 0.5], ["z"], [-0.4]))
+    assert list(table.columns) == ["cosine similarity", "token"]
+    rows = table_of(viz.sum_picture([("token", [1.0, 2.0]), ("= sum", [1.0, 2.0])], dim=0))
+    assert list(rows["label"]) == ["token", "token", "= sum", "= sum"]
 
 
 def test_plain_reads_entities_after_tags_are_gone():

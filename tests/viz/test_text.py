@@ -104,6 +104,10 @@ def test_formats_carry_their_unit():
     assert format_nats(1.4076) == "1.41 nats"
     assert format_bits(2.0307) == "2.03 bits"
     assert format_prob(0.328504) == "0.329"
+    assert [format_prob(p) for p in (0.99499, 0.996, 0.9996, 0.99996384, 0.9999994)] == [
+        "0.995", "0.996", "0.9996", "0.99996", "0.999999"
+    ]  # fmt: skip
+    assert [format_prob(p) for p in (1 - 1e-7, 1.0, 0.0, 99.97)] == [">0.999999", "1.00", "0", "100"]
     assert format_count(50257) == "50,257"
     assert [format_tick(x) for x in (5.0, 0.25, 1000.0)] == ["5", "0.25", "1,000"]
 

@@ -18,6 +18,7 @@ export default function (component) {
   grid.canvas = root.querySelector("canvas")
   grid.send = value => setStateValue("selected", value)
   grid.tokens = data.tokens
+  grid.first = data.first
   const identity = data.shape.join() + data.causal
   if (grid.packed !== data.weights || grid.identity !== identity) {
     grid.packed = data.weights
@@ -208,7 +209,7 @@ function say(grid, spot) {
   let words = `Layer ${layer + 1}, head ${head + 1}`
   if (!spot) words += " is chosen"
   else if (spot.query !== undefined) {
-    const name = i => `${i} ${grid.tokens[i] ?? ""}`
+    const name = i => `${grid.first + i} ${grid.tokens[i] ?? ""}`
     words += ` · from ${name(spot.query)} to ${name(spot.key)}: `
     if (grid.causal && spot.key > spot.query) words += "can’t see, it comes later"
     else {

@@ -30,6 +30,7 @@ def head_grid(
     objective: str,
     key: str,
     selected: tuple[int, int] = (0, 0),
+    first: int = 0,
 ) -> tuple[int, int]:
     """Draws every head small, row 0 (the first query) on top; returns the chosen (layer, head), from 0.
 
@@ -39,6 +40,7 @@ def head_grid(
         objective: `"clm"` leaves out what a causal model can't see.
         key: of the component.
         selected: (layer, head) chosen at first.
+        first: position of the first token, for that line too.
     """
     weights = to_bytes(attentions)
     n_layer, n_head, n, _ = weights.shape
@@ -51,6 +53,7 @@ def head_grid(
         "shape": [n_layer, n_head, n],
         "causal": objective == "clm",
         "tokens": list(tokens),
+        "first": first,
         "colors": list(PROBABILITY_COLORS),
         **told(key, start, valid=layer < n_layer and head < n_head),
     }
