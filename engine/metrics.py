@@ -31,6 +31,7 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     Raises:
         ValueError: if no target is scored.
 
+    >>> import torch
     >>> C = torch.tensor([[3.2, 1.1, 0.4, 2.4, -1.0]])
     >>> [round(cross_entropy(C, torch.tensor([target])).item(), 4) for target in (0, 4)]
     [0.4993, 4.6993]

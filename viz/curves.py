@@ -101,8 +101,8 @@ def round_ticks(low: float, high: float, most: int = 8) -> list[float]:
     Example:
         >>> round_ticks(1, 500)
         [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0]
-        >>> round_ticks(1, 10_000)
-        [1.0, 10.0, 100.0, 1000.0, 10000.0]
+        >>> round_ticks(1, 1_000_000)
+        [1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0, 1000000.0]
     """
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for factors in (
