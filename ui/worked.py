@@ -161,7 +161,7 @@ def _attention_digits(dot: float, d_head: int, total: float, digits: int) -> int
 
 
 def _forward(dot: float, d_head: int, n: int) -> tuple[float, float, float]:
-    """q · k, score and its exponential with n digits, each worked out from the one before as it is written."""
+    """The dot product, the score and its exponential with n digits, each from the one before as written."""
     q_k = rounded(dot, n)
     score = rounded(q_k / math.sqrt(d_head), n)
     return q_k, score, rounded(math.exp(score), n)
