@@ -23,10 +23,7 @@ VIEWS = {
     STREAM: (inside_stream.draw, "How long is the stream, and how much does each half of a block add?"),
     OFF: (inside_off.draw, "What gets worse if a part is missing?"),
 }
-RECALL = (
-    "Once upon a time, there was a fox called Lily. She lived beside a river and loved music. "
-    "One day, when the trees looked like sheep, Lily"
-)
+RECALL = lesson.RECALL
 
 
 def go(view: str, text: str) -> None:

@@ -128,19 +128,13 @@ def test_a_piece_of_a_comparison_opens_closely(server: Server, browse: Browse) -
     no_exception(page)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 @pytest.mark.parametrize("view", ["Pieces", "Side by side", "Languages"])
-def test_no_barrier_is_found(server: Server, browse: Browse, scheme: str, view: str) -> None:
-    page = browse(scheme=scheme)
+def test_no_barrier_is_found(server: Server, browse: Browse, view: str, scheme: str, width: int) -> None:
+    page = browse(scheme=scheme, width=width, height=800 if width > 400 else 844)
     opened(page, server, FAMILY + " <|endoftext|>", view=view)
     page.get_by_text(re.compile("^More vocabularies")).click() if view != "Languages" else None
     settle(page)
-    assert axe(page) == []
-
-
-@pytest.mark.parametrize("view", ["Pieces", "Side by side", "Languages"])
-def test_a_narrow_screen_does_not_scroll_sideways(server: Server, browse: Browse, view: str) -> None:
-    page = browse(width=390, height=844)
-    opened(page, server, FAMILY, view=view)
     main = page.get_by_test_id("stMain")
     assert main.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
+    assert axe(page) == []
