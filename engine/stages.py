@@ -7,7 +7,7 @@ left is scaled to sum to 1.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -15,6 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.config import check_sampling
 from engine.metrics import entropy, softmax
+
+
+class Settings(TypedDict, total=False):
+    """How a token is drawn: the keywords of `sampling_stages`, which says what each means."""
+
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    min_p: float | None
+    repetition_penalty: float
+    previous: Sequence[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,30 +168,13 @@ def sampling_stages(
     return stages
 
 
-def next_token_distribution(
-    logits: ArrayLike | torch.Tensor,
-    *,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    repetition_penalty: float = 1.0,
-    previous: Sequence[int] = (),
-) -> NDArray:
+def next_token_distribution(logits: ArrayLike | torch.Tensor, **settings: Unpack[Settings]) -> NDArray:
     """The distribution (V,) that the next token is drawn from: the last of `sampling_stages`.
 
     >>> next_token_distribution([3.2, 1.1, 0.4, 2.4, -1.0], top_p=0.8).round(2).tolist()
     [0.69, 0.0, 0.0, 0.31, 0.0]
     """
-    return sampling_stages(
-        logits,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        min_p=min_p,
-        repetition_penalty=repetition_penalty,
-        previous=previous,
-    )[-1].probs
+    return sampling_stages(logits, **settings)[-1].probs
 
 
 class Worked(NamedTuple):

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from engine.stages import Stage, as_scores, penalised, sampling_stages
+from engine.stages import Settings, Stage, as_scores, penalised, sampling_stages
 
 STEPS = ("logits", "penalty", "temperature", "softmax", "top-k", "top-p", "min-p", "drawn from")
 CUTS = STEPS[4:7]
@@ -63,39 +64,23 @@ def _column(name: str, values: NDArray[np.float64], stage: Stage, *, on: bool = 
     return Column(name, values, stage.probs > 0, stage.removed_mass, stage.entropy, on)
 
 
-def waterfall(
-    logits: ArrayLike | torch.Tensor,
-    *,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    repetition_penalty: float = 1.0,
-    previous: Sequence[int] = (),
-) -> list[Column]:
+def waterfall(logits: ArrayLike | torch.Tensor, **settings: Unpack[Settings]) -> list[Column]:
     """All of `STEPS`, computed by `engine.stages.sampling_stages`, whose arguments these are.
 
     Raises:
         ValueError: for settings out of range, or logits that are not finite.
     """
-    stages = sampling_stages(
-        logits,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        min_p=min_p,
-        repetition_penalty=repetition_penalty,
-        previous=previous,
-    )
+    stages = sampling_stages(logits, **settings)
+    temperature, penalty = settings.get("temperature", 1.0), settings.get("repetition_penalty", 1.0)
     done = {stage.name: stage for stage in stages}
     plain = done["softmax"]
     lower = done.get("penalty", plain)
     now = done["temperature"]
     z = as_scores(logits)
-    z_lower = penalised(z, previous, repetition_penalty)
+    z_lower = penalised(z, settings.get("previous", ()), penalty)
     columns = [
         _column("logits", z, plain),
-        _column("penalty", z_lower, lower, on=repetition_penalty > 1),
+        _column("penalty", z_lower, lower, on=penalty > 1),
         _column("temperature", _divided(z_lower, temperature), now, on=temperature != 1),
         _column("softmax", now.probs, now),
     ]
