@@ -1,7 +1,8 @@
 """Figures: arrays and strings in, Plotly figures out. Knows neither the model nor the screen."""
 
+from viz.along import running_perplexity, surprisal_bars
 from viz.attention import attention_map, mask_matrix
-from viz.curves import Reference, Series, loss_curve, running_perplexity, surprisal_bars, thin
+from viz.curves import Reference, Series, loss_curve, thin
 from viz.distributions import distribution_bars, position_heatmap
 from viz.embeddings import cosine_bars, norm_scatter, token_map
 from viz.inside import cell_map, cell_numbers, signed_bars, stream_lengths

@@ -1,14 +1,191 @@
-"""Numbers along a text: how far the model is from the truth at every position, and surprise by the page."""
+"""Numbers along a text: surprise, running perplexity, and how far the model is from the truth."""
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from viz.curves import _point_hover, _token_axis, finite_or_gap, small_number
-from viz.text import format_count, format_number
-from viz.theme import FONT_SIZE, INK, MODEL, NEUTRAL, SURPRISAL_SCALE, finish
+from viz.attention import tick_labels
+from viz.curves import Reference, finite_or_gap, reference_line, round_ticks
+from viz.text import escape, format_count, format_number, format_tick
+from viz.theme import (
+    FONT_SIZE,
+    INK,
+    MODEL,
+    MONO,
+    NEUTRAL,
+    SURPRISAL_SCALE,
+    TRUE,
+    finish,
+    objective_color,
+    perplexity_name,
+)
+
+
+def token_axis(fig: go.Figure, tokens: Sequence[str]) -> None:
+    """Tokens along x at their positions; thinned when there are many."""
+    n = len(tokens)
+    places, names = tick_labels(tokens)
+    fig.update_xaxes(
+        title_text="token (position)",
+        tickmode="array",
+        tickvals=places,
+        ticktext=names,
+        tickangle=-90 if n > 16 else -45,
+        tickfont_family=MONO,
+        range=[-0.6, n - 0.4],
+        showgrid=False,
+    )
+
+
+def point_hover(
+    tokens: Sequence[str], values: np.ndarray, what: str, first: int = 0, place: str = "position"
+) -> list[str]:
+    """What the pointer says of each value: its token, its place from `first` on, and `what` it is."""
+    return [
+        f"{place} {i}: {escape(token)}<br>{what} " + (f"{float(v):.6g}" if np.isfinite(v) else "not scored")
+        for i, (token, v) in enumerate(zip(tokens, values, strict=True), first)
+    ]
+
+
+def small_number(x: float) -> str:
+    """A number of 0 or more over a bar: none so small that it needs a power of ten, and a wide label."""
+    return "<0.001" if 0 < x < 0.001 else format_number(x)
+
+
+def _surprisal_look(y: np.ndarray, top: float, beside_another: bool) -> dict[str, Any]:
+    """Bars coloured by their size; beside another distribution all in the model's colour, for the legend."""
+    if beside_another:
+        return {"color": MODEL}
+    return {"color": np.nan_to_num(y), "colorscale": SURPRISAL_SCALE, "cmin": 0, "cmax": max(top, 1e-6)}
+
+
+def surprisal_bars(
+    tokens: Sequence[str],
+    surprisal: ArrayLike,
+    *,
+    unit: str = "nats",
+    mean: float | None = None,
+    second: ArrayLike | None = None,
+    second_name: str = "true distribution",
+    selected: int | None = None,
+) -> go.Figure:
+    """How surprised the model was by each token: -log p of the token that came.
+
+    Args:
+        tokens: (T,) visible token texts; not escaped.
+        surprisal: (T,) in `unit`; NaN where nothing was predicted (the first token): a gap.
+        unit: `"nats"` or `"bits"`, part of the axis title.
+        mean: their mean (the loss), drawn as a line.
+        second: (T,) the same under another distribution, drawn as markers.
+        second_name: its name.
+        selected: a token whose bar is framed.
+    """
+    y = finite_or_gap(surprisal)
+    z = np.full(len(y), np.nan) if second is None else finite_or_gap(second)
+    known = np.concatenate([y, z])
+    top = float(known[np.isfinite(known)].max(initial=0.0)) or 1.0
+    numbers = [small_number(v) if np.isfinite(v) else "" for v in y] if len(tokens) <= 16 else None
+    close = (z >= y) & (z - y < 0.1 * top)  # there the mark would lie on the number: it goes above both
+    texts = numbers and ["" if up else number for up, number in zip(close, numbers, strict=True)]
+    fig = go.Figure(
+        go.Bar(
+            x=np.arange(len(tokens), dtype=np.int32),
+            y=y,
+            name="model",
+            marker=_surprisal_look(y, top, second is not None)
+            | {"line": {"color": INK, "width": [2 if i == selected else 0 for i in range(len(y))]}},
+            customdata=point_hover(tokens, y, f"surprisal in {unit}:"),
+            hovertemplate="%{customdata}<extra></extra>",
+            text=texts,
+            textposition="outside",
+            constraintext="none",
+            textfont={"size": FONT_SIZE, "color": INK},
+            textangle=0,
+            cliponaxis=False,
+        )
+    )
+    if second is not None:
+        over = numbers and [number if up else "" for up, number in zip(close, numbers, strict=True)]
+        fig.add_trace(
+            go.Scatter(
+                x=np.arange(len(tokens), dtype=np.int32), y=z, name=escape(second_name),
+                mode="markers+text" if over else "markers", text=over, textposition="top center",
+                textfont={"size": FONT_SIZE, "color": INK}, cliponaxis=False,
+                marker={"color": TRUE, "symbol": "line-ew-open", "size": 14, "line_width": 3},
+                customdata=point_hover(tokens, z, f"{escape(second_name)}, in {unit}:"),
+                hovertemplate="%{customdata}<extra></extra>",
+            )
+        )  # fmt: skip
+    if mean is not None:
+        fig.add_hline(y=mean, line={"color": NEUTRAL, "width": 2, "dash": "dash"})
+        fig.add_annotation(  # beside the plot: over it, the words would lie on a bar
+            x=1,
+            xref="paper",
+            xanchor="left",
+            y=mean,
+            text=f"mean<br>{format_number(mean)}",
+            showarrow=False,
+            align="left",
+        )
+    token_axis(fig, tokens)
+    fig.update_yaxes(title_text=f"surprisal ({unit})", rangemode="tozero", range=[0, top * 1.15])
+    worst = int(np.nanargmax(y)) if np.isfinite(y).any() else None
+    alt = f"Surprisal of {len(tokens)} tokens in {unit}."
+    if worst is not None:
+        alt += (
+            f" Most surprising: {tokens[worst]} at position {worst}, {format_number(float(y[worst]))} {unit}."
+        )
+    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
+    side = {"margin_r": 56} if mean is not None else {}
+    return finish(fig, height=340, alt=alt, showlegend=second is not None, legend=legend, **side)
+
+
+def running_perplexity(
+    tokens: Sequence[str], values: ArrayLike, *, objective: str = "clm", floor: float | None = None
+) -> go.Figure:
+    """Perplexity of the text up to each token: exp of the mean surprisal so far.
+
+    Args:
+        tokens: (T,) visible token texts; not escaped.
+        values: (T,) running perplexity, 1 or more; NaN where nothing was predicted yet.
+        objective: names it and gives its colour.
+        floor: perplexity that no model can beat, drawn as a line.
+    """
+    y = finite_or_gap(values)
+    name = perplexity_name(objective)
+    layout: dict[str, Any] = {"color": objective_color(objective), "width": 2.5}
+    fig = go.Figure(
+        go.Scatter(
+            x=np.arange(len(tokens), dtype=np.int32),
+            y=y,
+            mode="lines+markers",
+            connectgaps=False,
+            line=layout,
+            marker_size=6,
+            customdata=point_hover(tokens, y, f"{name} so far:"),
+            hovertemplate="%{customdata}<extra></extra>",
+            name=name,
+        )
+    )
+    if floor is not None:
+        reference_line(fig, Reference(floor, "floor", "floor"), log_y=True)
+    good = y[np.isfinite(y)]
+    seen = [*good.tolist(), *([floor] if floor is not None else []), 1.0]
+    ticks = round_ticks(min(seen), max(seen) * 1.4)
+    token_axis(fig, tokens)
+    fig.update_yaxes(
+        title_text=f"running {name} (log scale)",
+        type="log",
+        range=[math.log10(min(seen) * 0.9), math.log10(max(seen) * 1.4)],
+        tickvals=ticks,
+        ticktext=[format_tick(p) for p in ticks],
+    )
+    end = f" At the end: {format_number(float(good[-1]))}." if len(good) else ""
+    return finish(fig, height=340, alt=f"Running {name} over {len(tokens)} tokens.{end}", showlegend=False)
 
 
 def kl_bars(
@@ -33,7 +210,7 @@ def kl_bars(
                 "color": MODEL,
                 "line": {"color": INK, "width": [2 if i == selected else 0 for i in range(len(tokens))]},
             },
-            customdata=_point_hover(tokens, y, f"KL divergence after it, in {unit}:"),
+            customdata=point_hover(tokens, y, f"KL divergence after it, in {unit}:"),
             hovertemplate="%{customdata}<extra></extra>",
             text=[small_number(v) if ok else "" for v, ok in zip(y, known, strict=True)]
             if len(tokens) <= 16
@@ -45,7 +222,7 @@ def kl_bars(
             cliponaxis=False,
         )
     )
-    _token_axis(fig, tokens)
+    token_axis(fig, tokens)
     top = float(y[known].max()) if known.any() else 1.0
     fig.update_xaxes(title_text="after this token (position)")
     fig.update_yaxes(nticks=5, title_text=f"KL from true ({unit})", range=[0, top * 1.2 or 1.0])

@@ -6,9 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from viz.along import block_means
+from viz.along import block_means, point_hover, token_axis
 from viz.attention import tick_positions
-from viz.curves import _point_hover, _token_axis
 from viz.text import clip, escape, format_count, format_number
 from viz.theme import DIVERGING_COLORS, DIVERGING_SCALE, FONT_SIZE, INK, NEUTRAL, finish, sample_scale
 
@@ -22,7 +21,7 @@ def difference_color(x: float, most: float) -> str:
 
 def _piece_axis(fig: go.Figure, pieces: Sequence[str], first: int) -> None:
     """Pieces along x, numbered from `first` on; the number stands beside the name if some are left out."""
-    _token_axis(fig, pieces)
+    token_axis(fig, pieces)
     places = tick_positions(len(pieces))
     if len(places) < len(pieces):
         fig.update_xaxes(ticktext=[escape(f"{i + first} {clip(pieces[i], 9)}") for i in places])
@@ -60,7 +59,7 @@ def difference_bars(
     hover = (
         [f"from {place} {n}: mean {v:.6g} {unit}" for n, v in zip(numbers, y, strict=True)]
         if size > 1
-        else _point_hover(pieces, y, f"{names[0]} minus {names[1]}, in {unit}:", first, place)
+        else point_hover(pieces, y, f"{names[0]} minus {names[1]}, in {unit}:", first, place)
     )
     fig = go.Figure(
         go.Bar(

@@ -1,4 +1,4 @@
-"""Numbers along steps or along a text: loss curves, surprisal, running perplexity."""
+"""Numbers along the steps of a training: loss curves, and their axes and lines."""
 
 import math
 from collections.abc import Sequence
@@ -9,20 +9,14 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from viz.attention import tick_labels
 from viz.text import escape, format_number, format_tick
 from viz.theme import (
-    FONT_SIZE,
-    INK,
     MODEL,
-    MONO,
     NEUTRAL,
-    SURPRISAL_SCALE,
     TRAIN,
     TRUE,
     VALID,
     finish,
-    objective_color,
     perplexity_name,
 )
 
@@ -147,7 +141,7 @@ def _log_ticks(low: float, high: float) -> dict[str, list[Any]]:
     return {"tickvals": ticks, "ticktext": [format_tick(v) for v in ticks]}
 
 
-def _reference_line(fig: go.Figure, reference: Reference, log_y: bool) -> None:
+def reference_line(fig: go.Figure, reference: Reference, log_y: bool) -> None:
     """A horizontal line named where it stands."""
     color, dash = REFERENCE_LOOKS[reference.role]
     fig.add_hline(y=reference.value, line={"color": color, "width": 2, "dash": dash})
@@ -207,7 +201,7 @@ def loss_curve(
         seen += [float(good.min()), float(good.max())] if len(good) else []
         last += f" {line.name} ends at {format_number(float(good[-1]))}." if len(good) else ""
     for reference in references:
-        _reference_line(fig, reference, log_y)
+        reference_line(fig, reference, log_y)
     low, high = (min(seen), max(seen)) if seen else (0.0, 1.0)
     pad = 0.08 * (high - low or 1.0)
     low, high = (max(low * 0.85, 1e-6), high * 1.15) if log_y else (low - 1.3 * pad, high + 1.3 * pad)
@@ -222,165 +216,3 @@ def loss_curve(
         _perplexity_axis(fig, low, high, perplexity_name(objective), log_y)
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
     return finish(fig, height=400, alt=f"Loss against training step.{last}", legend=legend, showlegend=True)
-
-
-def _token_axis(fig: go.Figure, tokens: Sequence[str]) -> None:
-    """Tokens along x at their positions; thinned when there are many."""
-    n = len(tokens)
-    places, names = tick_labels(tokens)
-    fig.update_xaxes(
-        title_text="token (position)",
-        tickmode="array",
-        tickvals=places,
-        ticktext=names,
-        tickangle=-90 if n > 16 else -45,
-        tickfont_family=MONO,
-        range=[-0.6, n - 0.4],
-        showgrid=False,
-    )
-
-
-def _point_hover(
-    tokens: Sequence[str], values: np.ndarray, what: str, first: int = 0, place: str = "position"
-) -> list[str]:
-    return [
-        f"{place} {i}: {escape(token)}<br>{what} " + (f"{float(v):.6g}" if np.isfinite(v) else "not scored")
-        for i, (token, v) in enumerate(zip(tokens, values, strict=True), first)
-    ]
-
-
-def small_number(x: float) -> str:
-    """A number of 0 or more over a bar: none so small that it needs a power of ten, and a wide label."""
-    return "<0.001" if 0 < x < 0.001 else format_number(x)
-
-
-def _surprisal_look(y: np.ndarray, top: float, beside_another: bool) -> dict[str, Any]:
-    """Bars coloured by their size; beside another distribution all in the model's colour, for the legend."""
-    if beside_another:
-        return {"color": MODEL}
-    return {"color": np.nan_to_num(y), "colorscale": SURPRISAL_SCALE, "cmin": 0, "cmax": max(top, 1e-6)}
-
-
-def surprisal_bars(
-    tokens: Sequence[str],
-    surprisal: ArrayLike,
-    *,
-    unit: str = "nats",
-    mean: float | None = None,
-    second: ArrayLike | None = None,
-    second_name: str = "true distribution",
-    selected: int | None = None,
-) -> go.Figure:
-    """How surprised the model was by each token: -log p of the token that came.
-
-    Args:
-        tokens: (T,) visible token texts; not escaped.
-        surprisal: (T,) in `unit`; NaN where nothing was predicted (the first token): a gap.
-        unit: `"nats"` or `"bits"`, part of the axis title.
-        mean: their mean (the loss), drawn as a line.
-        second: (T,) the same under another distribution, drawn as markers.
-        second_name: its name.
-        selected: a token whose bar is framed.
-    """
-    y = finite_or_gap(surprisal)
-    z = np.full(len(y), np.nan) if second is None else finite_or_gap(second)
-    known = np.concatenate([y, z])
-    top = float(known[np.isfinite(known)].max(initial=0.0)) or 1.0
-    numbers = [small_number(v) if np.isfinite(v) else "" for v in y] if len(tokens) <= 16 else None
-    close = (z >= y) & (z - y < 0.1 * top)  # there the mark would lie on the number: it goes above both
-    texts = numbers and ["" if up else number for up, number in zip(close, numbers, strict=True)]
-    fig = go.Figure(
-        go.Bar(
-            x=np.arange(len(tokens), dtype=np.int32),
-            y=y,
-            name="model",
-            marker=_surprisal_look(y, top, second is not None)
-            | {"line": {"color": INK, "width": [2 if i == selected else 0 for i in range(len(y))]}},
-            customdata=_point_hover(tokens, y, f"surprisal in {unit}:"),
-            hovertemplate="%{customdata}<extra></extra>",
-            text=texts,
-            textposition="outside",
-            constraintext="none",
-            textfont={"size": FONT_SIZE, "color": INK},
-            textangle=0,
-            cliponaxis=False,
-        )
-    )
-    if second is not None:
-        over = numbers and [number if up else "" for up, number in zip(close, numbers, strict=True)]
-        fig.add_trace(
-            go.Scatter(
-                x=np.arange(len(tokens), dtype=np.int32), y=z, name=escape(second_name),
-                mode="markers+text" if over else "markers", text=over, textposition="top center",
-                textfont={"size": FONT_SIZE, "color": INK}, cliponaxis=False,
-                marker={"color": TRUE, "symbol": "line-ew-open", "size": 14, "line_width": 3},
-                customdata=_point_hover(tokens, z, f"{escape(second_name)}, in {unit}:"),
-                hovertemplate="%{customdata}<extra></extra>",
-            )
-        )  # fmt: skip
-    if mean is not None:
-        fig.add_hline(y=mean, line={"color": NEUTRAL, "width": 2, "dash": "dash"})
-        fig.add_annotation(  # beside the plot: over it, the words would lie on a bar
-            x=1,
-            xref="paper",
-            xanchor="left",
-            y=mean,
-            text=f"mean<br>{format_number(mean)}",
-            showarrow=False,
-            align="left",
-        )
-    _token_axis(fig, tokens)
-    fig.update_yaxes(title_text=f"surprisal ({unit})", rangemode="tozero", range=[0, top * 1.15])
-    worst = int(np.nanargmax(y)) if np.isfinite(y).any() else None
-    alt = f"Surprisal of {len(tokens)} tokens in {unit}."
-    if worst is not None:
-        alt += (
-            f" Most surprising: {tokens[worst]} at position {worst}, {format_number(float(y[worst]))} {unit}."
-        )
-    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
-    side = {"margin_r": 56} if mean is not None else {}
-    return finish(fig, height=340, alt=alt, showlegend=second is not None, legend=legend, **side)
-
-
-def running_perplexity(
-    tokens: Sequence[str], values: ArrayLike, *, objective: str = "clm", floor: float | None = None
-) -> go.Figure:
-    """Perplexity of the text up to each token: exp of the mean surprisal so far.
-
-    Args:
-        tokens: (T,) visible token texts; not escaped.
-        values: (T,) running perplexity, 1 or more; NaN where nothing was predicted yet.
-        objective: names it and gives its colour.
-        floor: perplexity that no model can beat, drawn as a line.
-    """
-    y = finite_or_gap(values)
-    name = perplexity_name(objective)
-    layout: dict[str, Any] = {"color": objective_color(objective), "width": 2.5}
-    fig = go.Figure(
-        go.Scatter(
-            x=np.arange(len(tokens), dtype=np.int32),
-            y=y,
-            mode="lines+markers",
-            connectgaps=False,
-            line=layout,
-            marker_size=6,
-            customdata=_point_hover(tokens, y, f"{name} so far:"),
-            hovertemplate="%{customdata}<extra></extra>",
-            name=name,
-        )
-    )
-    if floor is not None:
-        _reference_line(fig, Reference(floor, "floor", "floor"), log_y=True)
-    good = y[np.isfinite(y)]
-    seen = [*good.tolist(), *([floor] if floor is not None else []), 1.0]
-    ticks = round_ticks(min(seen), max(seen) * 1.4)
-    _token_axis(fig, tokens)
-    fig.update_yaxes(
-        title_text=f"running {name} (log scale)",
-        type="log",
-        range=[math.log10(min(seen) * 0.9), math.log10(max(seen) * 1.4)],
-        tickvals=ticks,
-        ticktext=[format_tick(p) for p in ticks],
-    )
-    end = f" At the end: {format_number(float(good[-1]))}." if len(good) else ""
-    return finish(fig, height=340, alt=f"Running {name} over {len(tokens)} tokens.{end}", showlegend=False)
