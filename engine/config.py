@@ -153,6 +153,10 @@ class TrainConfig(_Json):
         learning_rate: highest rate, reached after `warmup_steps`; the schedule ends at `min_lr_share` of it.
         grad_clip: largest gradient norm; 0 turns clipping off.
         eval_every, checkpoint_every: in steps. `eval_rows`: validation rows scored each time.
+        moments: so many more checkpoints, the first before the first step, denser early; see
+            `training.moment_steps`.
+        precision: "bfloat16" computes matrix products in 16 bits on a GPU that can; "auto" does so where it
+            gains (never on a CPU). Weights, loss and optimizer are float32 always.
         mask_prob: share of the tokens that MLM hides. Not used by CLM.
         aligned_share: share of the training rows that begin at the start of a line (a story).
         seed: of the initial weights, the order of the data, the masks and dropout.
@@ -170,13 +174,16 @@ class TrainConfig(_Json):
     eval_every: int = 50
     eval_rows: int = 32
     checkpoint_every: int = 200
+    moments: int = 0
     mask_prob: float = 0.15
     aligned_share: float = 0.0
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
     seed: int = 0
 
     def __post_init__(self) -> None:
         _whole(self, "steps", "batch_size", "eval_every", "eval_rows", "checkpoint_every")
-        _whole(self, "warmup_steps", "seed", least=0)
+        _whole(self, "warmup_steps", "seed", "moments", least=0)
+        _choice("precision", self.precision, ("auto", "float32", "bfloat16"))
         _choice("optimizer", self.optimizer, ("adamw", "muon"))
         _choice("schedule", self.schedule, ("linear", "cosine", "constant"))
         _between(self, "learning_rate", 0)

@@ -16,7 +16,8 @@ import secrets
 import shutil
 import threading
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,9 @@ class RunSpec:
         val_share: end of the text kept for validation, unless the corpus has a validation text of its own.
         sample_prompt: what the samples on the way continue; None is the start of a line.
         device: "auto" is a GPU when there is one, else the CPU.
+        group: names an experiment that several runs belong to; "" for a run of its own.
+        label: what this run is in its group, such as "too low".
+        also_scored: further texts by name that are scored at each evaluation and never learned from.
     """
 
     name: str
@@ -55,6 +59,9 @@ class RunSpec:
     val_share: float = 0.1
     sample_prompt: str | None = None
     device: str = "auto"
+    group: str = ""
+    label: str = ""
+    also_scored: Mapping[str, str] = field(default_factory=dict)
 
     def check(self) -> tuple[int, int]:
         """Number of training and validation tokens.
@@ -92,6 +99,9 @@ class RunSpec:
             "tokenizer": {"name": self.tokenizer.name, "hash": self.tokenizer.hash},
             "sample_prompt": self.sample_prompt,
             "device": self.device,
+            "group": self.group,
+            "label": self.label,
+            "also_scored": {n: hashlib.sha256(t.encode()).hexdigest() for n, t in self.also_scored.items()},
         }
 
 
@@ -108,6 +118,7 @@ class RunInfo:
         device: that holds the weights; "" before it runs.
         eta_s: seconds left, estimated.
         diverged: whether it ended because a number was no longer finite.
+        group, label: the experiment that it belongs to and what it is there, or "".
     """
 
     id: str
@@ -130,6 +141,8 @@ class RunInfo:
     has_checkpoint: bool
     folder: Path
     diverged: bool = False
+    group: str = ""
+    label: str = ""
 
     @property
     def active(self) -> bool:
@@ -439,6 +452,8 @@ class RunStore:
                 has_checkpoint=bool(list_checkpoints(folder)),
                 folder=folder,
                 diverged=state == "failed" and status.get("diverged", False) is True,
+                group=run.get("group", ""),
+                label=run.get("label", ""),
             )
         except (KeyError, TypeError, ValueError):  # not a run of ours, or a damaged one
             return None
