@@ -32,7 +32,7 @@ PAGES = (
     PageInfo("inside", "Inside", "🔬", "What each layer would say, what each part adds to the guess."),
     PageInfo("compare", "Compare", "⚖️", "Two models on one text: where each is the more surprised."),
     PageInfo("training", "Training", "📈", "Train your own model and watch it learn."),
-    PageInfo("experiments", "Experiments", "🧪", "Small studies with a prediction first and the result after."),
+    PageInfo("experiments", "Experiments", "🧪", "Small studies: a prediction first, then the result."),
     PageInfo("masking", "Masking", "🎭", "Guessing hidden words, against guessing the next one."),
     PageInfo("generation", "Generation", "💬", "Let the model write, and see every draw."),
 )
