@@ -8,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 
 from engine.metrics import IGNORED, cross_entropy, kl_divergence, log_softmax, softmax
-from engine.model import Recorder, Transformer
+from engine.model import Transformer
+from engine.recorder import Recorder
 from engine.trace import PARTS, Trace
 
 

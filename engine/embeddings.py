@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.model import Transformer, sinusoidal_positions
+from engine.model import Transformer
+from engine.rotary import sinusoidal_positions
 
 BASE = 10000.0  # of the angles, in both the sinusoids of 2017 and rotary positions
 
@@ -69,7 +70,7 @@ def token_scale(model: Transformer) -> float:
 
 
 def sinusoid(context_length: int, width: int) -> NDArray[np.float32]:
-    """The fixed table (context_length, width), see `engine.model.sinusoidal_positions`."""
+    """The fixed table (context_length, width), see `engine.rotary.sinusoidal_positions`."""
     return sinusoidal_positions(context_length, width)[:, :width].numpy()
 
 
@@ -88,7 +89,7 @@ def speeds(width: int) -> NDArray[np.float64]:
 def turn(x: ArrayLike, position: float) -> NDArray[np.float64]:
     """Turn the pairs of x (…,D) as rotary positions do at `position`; the opposite position turns back.
 
-    The same as `engine.model.rotate`, in float64: numbers 2j and 2j + 1 are a pair.
+    The same as `engine.rotary.rotate`, in float64: numbers 2j and 2j + 1 are a pair.
 
     >>> turn([1.0, 0.0], np.pi / 2).round(6).tolist()
     [0.0, 1.0]

@@ -4,8 +4,6 @@ Letters in shape comments: B batch, T positions, C d_model, H heads, D d_head, V
 """
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -13,82 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from engine.cache import KVCache
 from engine.config import ModelConfig
-
-
-class Recorder:
-    """Collects what one forward pass computes; may silence heads and halves of blocks on the way.
-
-    Args:
-        ablate: (layer, head) pairs whose term is left out of what attention adds to the residual stream.
-        ablate_parts: ("attention" | "mlp", layer) pairs: halves of blocks that add nothing, not even a bias.
-        keeps: whether to keep anything; False when only the logits are wanted.
-
-    Attributes:
-        kept: name -> one tensor per layer, in order. Names: "q", "k", "v", "weights", "heads" (B,H,T,D),
-            "attention_out", "mlp_out", "middle" (B,T,C; the stream between the halves of a block),
-            "residual" (B,T,C; L + 1 of them, the first is the embedding).
-    """
-
-    def __init__(
-        self,
-        ablate: Iterable[tuple[int, int]] = (),
-        ablate_parts: Iterable[tuple[str, int]] = (),
-        *,
-        keeps: bool = True,
-    ) -> None:
-        self.kept: defaultdict[str, list[Tensor]] = defaultdict(list)
-        self._keeps = keeps
-        self._heads: defaultdict[int, list[int]] = defaultdict(list)
-        self._parts = frozenset(ablate_parts)
-        for layer, head in ablate:
-            self._heads[layer].append(head)
-
-    def keep(self, **tensors: Tensor) -> None:
-        """Note one layer's tensors under their names."""
-        if self._keeps:
-            for name, tensor in tensors.items():
-                self.kept[name].append(tensor.detach())
-
-    def silence_heads(self, layer: int, heads: Tensor) -> Tensor:
-        """(B,H,T,D) with zeros in the chosen heads; all of them where the whole half is silenced."""
-        if ("attention", layer) in self._parts:
-            return torch.zeros_like(heads)
-        if layer not in self._heads:
-            return heads
-        chosen = torch.tensor(self._heads[layer], device=heads.device)
-        return heads.index_fill(1, chosen, 0)  # a new tensor: what others hold stays as it was
-
-    def silence_part(self, part: str, layer: int, out: Tensor) -> Tensor:
-        """(B,T,C) as it is, or zeros where this half of the block is silenced."""
-        return torch.zeros_like(out) if (part, layer) in self._parts else out
-
-
-class KVCache:
-    """Keys and values of the tokens seen so far, so that the next token costs one position.
-
-    Holds at most `context_length` tokens. Beyond that a token's key and value would have to forget what fell
-    out of the window, so the cache is refused and the caller runs the last `context_length` tokens anew.
-    """
-
-    def __init__(
-        self,
-        config: ModelConfig,
-        batch_size: int = 1,
-        device: torch.device | str = "cpu",
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        shape = (config.n_layer, batch_size, config.kv_heads, config.context_length, config.d_head)
-        self.k = torch.zeros(shape, device=device, dtype=dtype)
-        self.v = torch.zeros(shape, device=device, dtype=dtype)
-        self.length = 0
-
-    def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Store (B,Hkv,T,D) of the new tokens; give back those of all tokens."""
-        end = self.length + k.shape[2]
-        self.k[layer, :, :, self.length : end] = k
-        self.v[layer, :, :, self.length : end] = v
-        return self.k[layer, :, :, :end], self.v[layer, :, :, :end]
+from engine.recorder import Recorder
+from engine.rotary import rotary_turns, rotate, sinusoidal_positions
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -108,32 +34,6 @@ def attend(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None) -> tuple[Ten
         scores = scores.masked_fill(~visible, -math.inf)
     weights = scores.softmax(dim=-1)
     return weights @ v, weights
-
-
-def rotate(x: Tensor, turns: Tensor) -> Tensor:
-    """Turn each pair of numbers of x (B,H,T,D) by its position's angle (Su et al. 2021, arXiv:2104.09864).
-
-    Args:
-        x: queries or keys; numbers 2j and 2j + 1 of a head are a pair.
-        turns: (T,D/2,2) cosine and sine of each angle.
-    """
-    pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))  # (B,H,T,D/2)
-    return torch.view_as_real(pairs * torch.view_as_complex(turns.float())).flatten(-2).type_as(x)
-
-
-def rotary_turns(context_length: int, d_head: int, base: float = 10000.0) -> Tensor:
-    """Cosine and sine of position · base^(-2j/d_head): (context_length, d_head / 2, 2).
-
-    The angles are float64: in float32 those of far positions would be off by a visible amount.
-    """
-    speeds = base ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
-    angles = torch.outer(torch.arange(context_length, dtype=torch.float64), speeds)
-    return torch.stack((angles.cos(), angles.sin()), dim=-1).float()
-
-
-def sinusoidal_positions(context_length: int, d_model: int) -> Tensor:
-    """The fixed table (context_length, d_model) of Vaswani et al. 2017, §3.5: even sines, odd cosines."""
-    return rotary_turns(context_length, d_model).flip(-1).flatten(-2)
 
 
 def dropped(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import torch
 from numpy.typing import NDArray
 
+from engine.cache import KVCache
 from engine.config import check_sampling
 from engine.dice import draw as draw
 from engine.dice import throws
-from engine.model import KVCache, Transformer
+from engine.model import Transformer
 from engine.stages import Stage as Stage
 from engine.stages import next_token_distribution as next_token_distribution
 from engine.stages import sampling_stages as sampling_stages

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from engine.config import ModelConfig
 from engine.metrics import IGNORED, softmax
-from engine.model import Recorder, Transformer
+from engine.model import Transformer
+from engine.recorder import Recorder
 from engine.tokenizers import Token, Tokenizer
 
 

@@ -16,7 +16,7 @@ ROOMS = ("engine", "viz", "ui", "pages")
 # A file of engine imports from floors below its own, and from its own floor as long as no circle closes.
 FLOORS = (
     "config tokenizers vocabularies ranks download token_costs metrics windows compact rules rule_effects "
-    "lattice reading folders records processes",
+    "lattice reading folders records processes cache recorder rotary",
     "corpus grammar automaton legality batches model optimizers dice stages merges own_vocabularies",
     "trace heads inside ablation embeddings compare sampling waterfall search strategies training "
     "checkpoints baselines hub oracle gaps floor plan samples story_report",

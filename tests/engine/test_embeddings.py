@@ -9,7 +9,8 @@ import torch
 
 from engine import embeddings
 from engine.config import ModelConfig
-from engine.model import Transformer, rotary_turns, rotate
+from engine.model import Transformer
+from engine.rotary import rotary_turns, rotate
 from engine.tokenizers import byte_tokenizer
 from engine.trace import trace
 

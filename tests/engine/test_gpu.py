@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from engine.cache import KVCache
 from engine.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from engine.config import TrainConfig
 from engine.metrics import score
-from engine.model import KVCache, Transformer
+from engine.model import Transformer
 from engine.sampling import generate
 from engine.tokenizers import byte_tokenizer
 from engine.trace import trace

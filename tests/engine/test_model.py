@@ -6,18 +6,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from engine.cache import KVCache
 from engine.config import ModelConfig
 from engine.metrics import cross_entropy, perplexity
-from engine.model import (
-    KVCache,
-    Recorder,
-    Transformer,
-    attend,
-    dropped,
-    rotary_turns,
-    rotate,
-    sinusoidal_positions,
-)
+from engine.model import Transformer, attend, dropped
+from engine.recorder import Recorder
+from engine.rotary import rotary_turns, rotate, sinusoidal_positions
 
 from .conftest import rough
 
