@@ -29,25 +29,30 @@ def learning_rate_at(step: int, config: TrainConfig) -> float:
 
 
 class FlatGradients:
-    """All gradients of a model in one row: clearing, measuring and clipping them is one operation each."""
+    """All gradients of a model in one row: clearing, measuring, clipping and sending them is one operation.
+
+    Attributes:
+        flat: (N,) the gradients of all N weights.
+        further: (1,) one more number, which travels with them between processes.
+        whole: (N+1,) both.
+    """
 
     def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Give each parameter a view of its part of the row as its gradient."""
+        """Take the model's parameters; `clear` gives each a part of the row as its gradient."""
         self._parameters = list(parameters)
-        first = self._parameters[0]
-        self.flat = torch.zeros(
-            sum(p.numel() for p in self._parameters), device=first.device, dtype=first.dtype
-        )
-        sizes = [p.numel() for p in self._parameters]
+        first, sizes = self._parameters[0], [p.numel() for p in self._parameters]
+        self.whole = torch.zeros(sum(sizes) + 1, device=first.device, dtype=first.dtype)
+        self.flat, self.further = self.whole[:-1], self.whole[-1:]
         self._views = [
             row.view_as(p) for row, p in zip(torch.split(self.flat, sizes), self._parameters, strict=True)
         ]
-        for parameter, view in zip(self._parameters, self._views, strict=True):
-            parameter.grad = view
+        self.clear()
 
     def clear(self) -> None:
-        """Set every gradient to 0."""
-        self.flat.zero_()
+        """Set every gradient to 0, and see to it that the parameters' gradients are these."""
+        self.whole.zero_()
+        for parameter, view in zip(self._parameters, self._views, strict=True):
+            parameter.grad = view
 
     def norm(self) -> float:
         """Euclidean length over all weights; NaN or infinite as soon as one gradient is."""

@@ -52,15 +52,6 @@ def story_tokenizer() -> Tokenizer:
     return train_bpe(corpus.stories(N_STORIES, STORY_SEED).text[:2_000_000], VOCAB_SIZE)
 
 
-def moments(steps: int) -> list[int]:
-    """The steps whose weights are kept, the last step left out: most of them early, where most happens.
-
-    >>> moments(6000)[:8]
-    [0, 2, 13, 37, 76, 132, 209, 307]
-    """
-    return sorted({round(steps * (k / (MOMENTS - 1)) ** 2.5) for k in range(MOMENTS)} - {steps})
-
-
 def make(name: str, recipe: TrainConfig, folder: Path, device: str) -> None:
     """Train one model and save it; the earlier moments of its training go into a folder beside it."""
     objective, tokenizer = MODELS[name], story_tokenizer()
@@ -76,7 +67,7 @@ def make(name: str, recipe: TrainConfig, folder: Path, device: str) -> None:
         saved = Checkpoint(model, tokenizer, step=step, train_config=recipe, info=now)
         save_checkpoint(where, saved, dtype=dtype)
 
-    kept = set(moments(recipe.steps))
+    kept = set(training.moment_steps(recipe.steps, MOMENTS)[:-1])
     for event in lessons(model, tokenizer, recipe):
         if isinstance(event, training.EvalEvent):
             losses = f"train {event.train_loss:.4f}  held out {event.val_loss:.4f}"
@@ -161,7 +152,7 @@ def card(
         f"{recipe.optimizer}, learning rate {recipe.learning_rate:g}, seed {recipe.seed}",
         "time": f"{max(1, round(info['seconds'] / 60))} minutes on {info['device']}",
         "weights": "float16 in the file, float32 in memory; the numbers below are of this file",
-        "history": f"{len(moments(recipe.steps))} earlier moments in `pretrained/history/`, each in 8 bits; "
+        "history": f"{MOMENTS - 1} earlier moments in `pretrained/history/`, each in 8 bits; "
         "the curve in metrics.jsonl is theirs, measured again on the same held-out rows",
         "validation loss" if causal else "masked-token loss": f"{report.loss:.4f} nats a "
         f"{'token' if causal else 'hidden token'} {scored}",

@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config import ModelConfig, TrainConfig
-from engine.model import Transformer
 from engine.optimizers import FlatGradients, Optimizer, learning_rate_at
 from engine.training import (
     CheckpointEvent,
@@ -16,36 +14,7 @@ from engine.training import (
     StepEvent,
     train,
 )
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def some_ids(n=2000, vocab=20, seed=3):
-    """Ids with something to learn: each is the one before plus 1, or now and then a random one."""
-    jumps = torch.rand(n, generator=seeded(seed)) < 0.2
-    steps = torch.where(jumps, torch.randint(vocab, (n,), generator=seeded(seed + 1)), 1)
-    return steps.cumsum(0) % vocab
-
-
-def tiny(vocab=20, **changes):
-    settings = {"context_length": 16, "n_layer": 2, "n_head": 2, "d_model": 16, **changes}
-    return Transformer(ModelConfig(vocab_size=vocab, **settings), seeded(1))
-
-
-def settings(**changes):
-    return TrainConfig(
-        **{"steps": 20, "batch_size": 4, "eval_every": 10, "eval_rows": 4, "warmup_steps": 5, **changes}
-    )
-
-
-def steps_of(events):
-    return [e for e in events if isinstance(e, StepEvent)]
-
-
-def evals_of(events):
-    return [e for e in events if isinstance(e, EvalEvent)]
+from tests.engine.small_training import evals_of, seeded, settings, some_ids, steps_of, tiny
 
 
 @pytest.mark.parametrize("objective", ["clm", "mlm"])
@@ -188,7 +157,7 @@ def test_aligned_rows_begin_with_a_line_end():
     ids[::25] = 7  # ends a line
     run = train(tiny(), ids, ids, settings(aligned_share=0.5, batch_size=8), line_end_ids=[7])
     assert (run.val_batch.inputs[:, 0] == 7).all()
-    rows = run._batch().inputs[:4]
+    rows = run.draw().inputs[:4]
     assert ((rows[:, 0] == 7) | torch.isin(rows[:, 0], ids[torch.nonzero(ids == 7).flatten() + 1])).all()
     mixed = train(tiny(), ids, ids, settings(), line_end_ids=[7])
     assert not (mixed.val_batch.inputs[:, 0] == 7).all()
