@@ -6,11 +6,12 @@ whoever looks at any moment, also after a crash, finds the whole old one or the 
 
 import hashlib
 import json
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -30,8 +31,10 @@ from engine.training import TrainState
 
 FORMAT = 1
 MODEL, OPTIMIZER, JSON = "model.safetensors", "optimizer.safetensors", "checkpoint.json"
+SMALL = ".model.8bit"  # weights that are about to take the place of the model's file
 EMBEDDING = "embedding.weight"
 PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
+Read = TypeVar("Read")
 _DTYPES = {"float32": torch.float32, "float16": torch.float16}
 
 
@@ -45,6 +48,7 @@ class Checkpoint:
         losses: running sum and number since the last evaluation, part of an exact resume.
         info: plain JSON values for people: name, corpus, losses, device …
         identity: short sha256 of the weights file, to tell models apart in caches; "" before it was saved.
+        dtype: in which the weights were stored.
     """
 
     model: Transformer
@@ -57,6 +61,7 @@ class Checkpoint:
     losses: list[float] = field(default_factory=lambda: [0.0, 0.0])
     info: dict[str, Any] = field(default_factory=dict)
     identity: str = ""
+    dtype: str = "float32"
 
     def train_state(self) -> TrainState:
         """What `training.train` takes as `resume`."""
@@ -124,10 +129,7 @@ def _description(checkpoint: Checkpoint, files: Mapping[str, bytes], dtype: str)
         "tokenizer": checkpoint.tokenizer.to_json(),
         "tokenizer_hash": checkpoint.tokenizer.hash,
         "dtype": dtype,
-        "files": {
-            name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-            for name, data in files.items()
-        },
+        "files": {name: {"sha256": _sha256(data), "bytes": len(data)} for name, data in files.items()},
         "generators": None
         if generators is None
         else {n: s.numpy().tobytes().hex() for n, s in generators.items()},
@@ -143,6 +145,10 @@ def _sealed(content: dict[str, Any]) -> bytes:
     return json.dumps({**content, "seal": _hash_json(content)}, indent=1, ensure_ascii=True).encode()
 
 
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 def _hash_json(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -153,7 +159,29 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
     Raises:
         ValueError: one sentence, if anything is missing, damaged, foreign or doesn't fit together.
     """
-    folder = Path(folder)
+    return _steadily(Path(folder), lambda path: _load(path, device))
+
+
+def _steadily(folder: Path, read: Callable[[Path], Read]) -> Read:
+    """Read a checkpoint, once more if it changed meanwhile: a run makes its older moments small."""
+    for _ in range(3):
+        before = _description_bytes(folder)
+        try:
+            return read(folder)
+        except ValueError:
+            if _description_bytes(folder) == before:
+                raise
+    return read(folder)
+
+
+def _description_bytes(folder: Path) -> bytes:
+    try:
+        return (folder / JSON).read_bytes()
+    except OSError:
+        return b""
+
+
+def _load(folder: Path, device: str | torch.device) -> Checkpoint:
     content = read_description(folder)
     try:
         config = ModelConfig.from_json(content["model"])
@@ -182,6 +210,7 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         losses=losses,
         info=info,
         identity=content["files"][MODEL]["sha256"][:16],
+        dtype=str(content.get("dtype", "float32")),
     )
 
 
@@ -260,7 +289,7 @@ def _tensors(folder: Path, name: str, content: dict[str, Any]) -> dict[str, Tens
         raise ValueError(
             f"{folder.name} is incomplete: {name} is missing. Use another checkpoint."
         ) from error
-    if hashlib.sha256(data).hexdigest() != content["files"][name]["sha256"]:
+    if _sha256(data) not in (version["sha256"] for version in _versions(content["files"][name])):
         raise ValueError(
             f"{folder.name} is damaged: {name} has changed since it was saved (sha256 differs). Use another "
             "copy."
@@ -271,6 +300,12 @@ def _tensors(folder: Path, name: str, content: dict[str, Any]) -> dict[str, Tens
         raise ValueError(
             f"{folder.name} is damaged: {name} is not a safetensors file. Use another checkpoint."
         ) from error
+
+
+def _versions(file: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a file may hold: what the description says, or what was there before, see `compact_checkpoint`."""
+    before = file.get("before")
+    return [file, before] if isinstance(before, dict) and "sha256" in before else [file]
 
 
 def _weights(folder: Path, content: dict[str, Any]) -> dict[str, Tensor]:
@@ -288,7 +323,10 @@ def read_embedding(folder: str | Path) -> NDArray[np.float32]:
     Raises:
         ValueError: one sentence, if the checkpoint is missing or damaged.
     """
-    folder = Path(folder)
+    return _steadily(Path(folder), _embedding)
+
+
+def _embedding(folder: Path) -> NDArray[np.float32]:
     weights = _weights(folder, read_description(folder))
     if EMBEDDING not in weights:
         raise ValueError(f"{folder.name} is damaged: it has no tensor {EMBEDDING}. Use another checkpoint.")
@@ -347,20 +385,50 @@ def list_checkpoints(run_folder: str | Path) -> list[tuple[int, Path]]:
     return sorted(found)
 
 
+def newest_checkpoint(run_folder: str | Path) -> tuple[int, Path] | None:
+    """The last of `list_checkpoints`, without reading what all the others say of themselves."""
+    parent = Path(run_folder) / "checkpoints"
+    if not parent.is_dir():
+        return None
+    for path in sorted((p for p in parent.iterdir() if p.name.isdigit()), key=lambda p: -int(p.name)):
+        if _complete(path):
+            return int(path.name), path
+    return None
+
+
 def _complete(folder: Path) -> bool:
     try:
         files = read_description(folder)["files"]
         return all(
-            (folder / n).stat().st_size == f.get("bytes") for n, f in files.items() if n in (MODEL, OPTIMIZER)
+            (folder / name).stat().st_size in [version.get("bytes") for version in _versions(file)]
+            for name, file in files.items()
+            if name in (MODEL, OPTIMIZER)
         )
     except (ValueError, OSError):
         return False
 
 
-def drop_optimizer(folder: Path) -> None:
-    """Turn a checkpoint into one of weights only, a third of its size. The description changes first."""
+def compact_checkpoint(folder: Path) -> None:
+    """Rewrite a checkpoint in 8 bits and without optimizer, about a twelfth of its size.
+
+    Whoever reads or dies meanwhile finds a whole one: the description names old and new weights while the
+    file of the one is replaced by that of the other.
+
+    Raises:
+        ValueError: if it is damaged; then it is left as it is.
+        OSError: if there is no room; then too.
+    """
     content = read_description(folder)
-    if content["files"].pop(OPTIMIZER, None) is not None:
-        content["generators"] = None
+    if content["dtype"] != "int8":
+        old = {"dtype": content["dtype"], **content["files"][MODEL]}
+        tensors = {name: value.float() for name, value in _tensors(folder, MODEL, content).items()}
+        data = write_tensors(pack(tensors))
+        write_file(folder / SMALL, data)
+        content["files"].pop(OPTIMIZER, None)
+        content["files"][MODEL] = {"sha256": _sha256(data), "bytes": len(data), "before": old}
+        content |= {"dtype": "int8", "generators": None}
         write_file(folder / JSON, _sealed(content))
-    (folder / OPTIMIZER).unlink(missing_ok=True)
+    if (folder / SMALL).exists():  # also one that was left when a process died here
+        os.replace(folder / SMALL, folder / MODEL)
+    for leftover in (folder / OPTIMIZER, *folder.glob(".*")):
+        leftover.unlink(missing_ok=True)

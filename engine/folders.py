@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+CLOCK_TICK = 0.1  # seconds; file systems tell times apart by less
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
 
@@ -116,6 +117,29 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
+
+
+class JsonReader:
+    """Reads JSON files again and again and parses only those that changed; do not change what it gives."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Path, tuple[tuple[int, int, int], dict[str, Any]]] = {}
+
+    def read(self, path: Path) -> dict[str, Any]:
+        """As `read_json`."""
+        try:
+            now = path.stat()
+        except OSError:
+            self._kept.pop(path, None)
+            return {}
+        mark = (now.st_mtime_ns, now.st_size, now.st_ino)
+        kept = self._kept.get(path)
+        if kept is not None and kept[0] == mark:
+            return kept[1]
+        content = read_json(path)
+        if time.time() - now.st_mtime > CLOCK_TICK:  # within one tick a second change would look like none
+            self._kept[path] = (mark, content)
+        return content
 
 
 def write_json(path: Path, content: dict[str, Any], *, durable: bool = True) -> None:

@@ -13,6 +13,20 @@ FLOPS_PER_SECOND = 80e9
 SECONDS_PER_STEP, SECONDS_PER_LAYER = 0.002, 0.0015  # what a step costs however small the model is
 SHORTEST_CONTEXT = 8
 
+# What a run gets unless somebody chooses.
+LEARNING_RATES = {"adamw": 4e-3, "muon": 2e-2}
+STORY_PROMPT = "Once upon a time, there was a"
+MOMENTS = 24
+
+
+def rhythm(steps: int) -> dict[str, int]:
+    """How often a run of so many steps is looked at: settings of `TrainConfig`.
+
+    >>> rhythm(600)
+    {'eval_every': 25, 'checkpoint_every': 120, 'moments': 24}
+    """
+    return {"eval_every": max(5, steps // 24), "checkpoint_every": max(50, steps // 5), "moments": MOMENTS}
+
 
 @dataclass(frozen=True)
 class Size:

@@ -30,30 +30,38 @@ def read_records(path: Path, offset: int = 0) -> tuple[Records, int]:
     for line in whole.splitlines():
         try:
             record = json.loads(line)
-        except ValueError:  # half a line that a killed worker left
+        except (ValueError, RecursionError):  # half a line that a killed worker left
             continue
         if isinstance(record, dict) and "step" in record:
             records.append(record)
     return records, offset + len(whole)
 
 
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    return None if isinstance(value, float) and not abs(value) < float("inf") else value
+
+
 class Metrics:
-    """metrics.jsonl: one record a line, flushed, so that a page sees it and a crash loses nothing."""
+    """metrics.jsonl: one record a line, flushed, so that a page sees it and a crash loses nothing.
+
+    Attributes:
+        begun: whether the file had something in it before.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open for appending; half a line that a killed worker left is closed off."""
         self._path = path
-        torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
+        self.begun = path.exists() and path.stat().st_size > 0
+        torn = self.begun and path.read_bytes()[-1:] != b"\n"
         self._file: TextIO = open(path, "a", encoding="utf-8")  # noqa: SIM115 open as long as the run
         if torn:
             self._file.write("\n")
 
     def write(self, kind: str, step: int, **values: Any) -> None:
         """Append a record. JSON knows no infinity: such a number becomes null."""
-        record = {"kind": kind, "step": step, **values}
-        record = {
-            k: None if isinstance(v, float) and not abs(v) < float("inf") else v for k, v in record.items()
-        }
+        record = _finite({"kind": kind, "step": step, **values})
         self._file.write(json.dumps(record) + "\n")
         self._file.flush()
 

@@ -5,12 +5,11 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 import torch
 
-from engine import runs, worker
+from engine import command_line, run_queue, run_session, run_setup, worker
 from engine.checkpoints import load_checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import own_text, stories
@@ -21,85 +20,16 @@ from engine.records import merge_records, read_records
 from engine.runs import RunSpec, RunStore, update_status
 from engine.tokenizers import byte_tokenizer, char_tokenizer, train_bpe
 from engine.training import EvalEvent, StepEvent, train
-
-TEXT = "the cat sat on the mat, the dog sat on the log.\n" * 60
-REPO = Path(__file__).parents[2]
-
-
-def spec(
-    *,
-    text=TEXT,
-    objective="clm",
-    name="Cats",
-    tokenizer=None,
-    d_model=16,
-    val_share=0.1,
-    context=16,
-    **changes,
-):
-    tokenizer = tokenizer or char_tokenizer(TEXT)
-    model = ModelConfig(
-        vocab_size=tokenizer.model_vocab_size(objective), context_length=context, n_layer=1, n_head=2,
-        d_model=d_model, dropout=0.1, objective=objective,
-    )  # fmt: skip
-    settings = {
-        "steps": 30,
-        "batch_size": 4,
-        "eval_every": 10,
-        "eval_rows": 4,
-        "checkpoint_every": 10,
-        "warmup_steps": 5,
-    }
-    corpus = text if not isinstance(text, str) else own_text(text)
-    return RunSpec(
-        name, corpus, tokenizer, model, TrainConfig(**{**settings, **changes}), val_share=val_share
-    )
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv(
-        "LOUPE_NICE", "1"
-    )  # enough to see that it is niced, and little enough for a busy machine
-    store = RunStore(tmp_path / "home")
-    yield store
-    for info in store.list():
-        if info.active and (pid := read_json(info.folder / "status.json").get("pid")) and pid != os.getpid():
-            os.kill(pid, signal.SIGKILL)
-    store.close()
-
-
-def train_here(store, run_id):
-    """Train a run in this process, as the command line does."""
-    worker.run_folder(store.claim(run_id), report=lambda text: None)
-    return store.info(run_id)
-
-
-def wait_for(condition, seconds=300):
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
-    return found
-
-
-def wait_for_step(store, run_id, step):
-    def passed():
-        info = store.info(run_id)
-        assert info.active, f"{info.message} {(store.home / 'workers.log').read_text()[-2000:]}"
-        return info.step > step
-
-    wait_for(passed)
-
-
-def of_kind(records, kind):
-    return [r for r in records if r["kind"] == kind]
-
-
-def without_times(records):
-    timed = ("seconds", "tokens_per_second")
-    return [{k: v for k, v in r.items() if k not in timed} for r in records]
-
+from tests.engine.small_runs import (
+    REPO,
+    TEXT,
+    of_kind,
+    spec,
+    train_here,
+    wait_for,
+    wait_for_step,
+    without_times,
+)
 
 # ---- one run, in this process
 
@@ -231,7 +161,7 @@ def test_out_of_memory_suggests_a_smaller_batch_and_the_next_run_works(store, mo
     def too_large(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(worker, "train", too_large)
+    monkeypatch.setattr(run_setup, "train", too_large)
     run_id = store.create(spec(), "me")
     with pytest.raises(type(error)):
         train_here(store, run_id)
@@ -246,7 +176,7 @@ def test_another_error_becomes_one_sentence(store, monkeypatch):
     def broken(*args, **kwargs):
         raise RuntimeError("first line\nsecond line")
 
-    monkeypatch.setattr(worker, "train", broken)
+    monkeypatch.setattr(run_setup, "train", broken)
     run_id = store.create(spec(), "me")
     with pytest.raises(RuntimeError):
         train_here(store, run_id)
@@ -276,7 +206,7 @@ def test_one_symbol(store):
 
 def stop_after(store, run_id, step, monkeypatch):
     """Train here and stop after a step, as if the user had pressed Stop."""
-    monkeypatch.setattr(worker.Run, "stop_asked", lambda run: run._training.step >= step)
+    monkeypatch.setattr(run_session.Run, "stop_asked", lambda run: run._training.step >= step)
     worker.run_folder(store.claim(run_id), report=lambda text: None)
     monkeypatch.undo()
 
@@ -308,8 +238,8 @@ def test_the_curve_has_no_double_steps_after_a_crash(store, monkeypatch):
             raise KeyboardInterrupt  # not caught: as if the process had gone
         save(self, state)
 
-    save = worker.Run._save
-    monkeypatch.setattr(worker.Run, "_save", crash)
+    save = run_session.Run._save
+    monkeypatch.setattr(run_session.Run, "_save", crash)
     folder = store.claim(run_id)
     with pytest.raises(KeyboardInterrupt):
         worker.run_folder(folder, report=lambda text: None)
@@ -479,7 +409,7 @@ def test_start_watch_stop_resume_finish(store):
     steps = [r["step"] for r in of_kind(store.history(run_id), "step")]
     assert steps == sorted(set(steps)) and steps[:50] == list(range(1, 51))
     assert "Traceback" not in (info.folder / "worker.log").read_text()
-    assert wait_for(lambda: store._rewarm() or not store._workers._busy)  # reaped: no zombie stays
+    assert wait_for(lambda: store.queue.rewarm() or not store.queue.workers._busy)  # reaped: no zombie stays
 
 
 def test_a_killed_worker_is_noticed_and_its_run_resumed(store):
@@ -523,7 +453,9 @@ def test_runs_wait_in_line_and_workers_start_the_next(tmp_path, monkeypatch):
 def test_many_starts_at_once_are_one_run(store, monkeypatch):
     started = []
     monkeypatch.setattr(
-        runs.Workers, "take", lambda self: started.append(1) or subprocess.Popen(["sleep", "60"], stdin=-1)
+        run_queue.Workers,
+        "take",
+        lambda self: started.append(1) or subprocess.Popen(["sleep", "60"], stdin=-1),
     )
     stores = [store, RunStore(store.home)]
     ids = []
@@ -534,7 +466,7 @@ def test_many_starts_at_once_are_one_run(store, monkeypatch):
         thread.join()
     assert len(set(ids)) == 1 and len(ids) == 8 and len(started) == 1
     for s in stores:
-        for process in s._workers._busy:
+        for process in s.queue.workers._busy:
             process.kill()
             process.wait()
 
@@ -569,9 +501,9 @@ def test_the_command_line_prints_progress_and_an_estimate_and_needs_no_screen(st
 
 
 def test_the_command_line_says_what_it_needs(store):
-    with pytest.raises(SystemExit, match="Usage: python -m engine.training RUN_FOLDER"):
-        worker.main([str(store.root)])
+    with pytest.raises(SystemExit, match="is no run: it has no run.json"):
+        command_line.main([str(store.root)])
     run_id = store.create(spec(), "me")
     update_status(store.claim(run_id), state="running")
     with pytest.raises(SystemExit, match="is being trained by another process"):
-        worker.main([str(store.root / run_id)])
+        command_line.main([str(store.root / run_id)])

@@ -1,0 +1,136 @@
+"""`python -m benchmarks.time_machine`: from a key on the slider to the new moment painted in every part.
+
+Starts the app and drives Chromium over every kept moment of a shipped model, there and back. What it prints:
+the median and the worst time from the key press to the frame after which all parts show the new step, the
+time from choosing another token to its picture, and the machine's load, without which no time means much.
+"""
+
+import argparse
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).parent.parent
+LIMIT = 300  # ms
+PARTS = ("strip", "plot", "track", "bars", "board", "sample")
+WATCH = """parts => {
+  const find = root => {
+    for (const e of root.querySelectorAll("*")) {
+      if (e.classList.contains("moments")) return e
+      const inside = e.shadowRoot && find(e.shadowRoot)
+      if (inside) return inside
+    }
+  }
+  const root = find(document)
+  const track = root.querySelector(".track")
+  window.timed = []
+  track.addEventListener("keydown", event => {
+    const began = event.timeStamp, old = root.dataset.step
+    const look = () => {
+      const step = root.dataset.step
+      const done = step !== old && parts.every(name => root.querySelector("." + name).dataset.step === step)
+      if (done) requestAnimationFrame(now => window.timed.push([step, now - began])) // it is out
+      else requestAnimationFrame(look)
+    }
+    requestAnimationFrame(look)
+  }, true)
+  track.focus()
+}"""
+READY = """n => {
+  const look = root => [...root.querySelectorAll("*")].some(
+    e => Number(e.dataset && e.dataset.ready) >= n || (e.shadowRoot && look(e.shadowRoot)))
+  return look(document)
+}"""
+
+
+def serve(home: str) -> tuple[subprocess.Popen[bytes], str]:
+    """The app on a free port of this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+    process = subprocess.Popen(
+        [*command, "--server.port", str(port)],
+        cwd=ROOT,
+        env={**os.environ, "LOUPE_HOME": home},
+        stdout=subprocess.DEVNULL,
+    )
+    url = f"http://localhost:{port}"
+    for _ in range(300):
+        try:
+            urllib.request.urlopen(f"{url}/_stcore/health", timeout=5).close()
+            return process, url
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit("The app did not start within 30 s.")
+
+
+def measure(page: Page, url: str, model: str) -> tuple[list[tuple[str, float]], float]:
+    """(step, ms) of every key press, and ms until another token's picture was there."""
+    page.goto(f"{url}/training?watch=Time+machine&model={model}")
+    slider = page.get_by_role("slider", name="Moment of the training")
+    slider.wait_for(timeout=120_000)
+    n = int(slider.get_attribute("aria-valuemax") or 0) + 1
+    page.wait_for_function(READY, arg=n, timeout=120_000)  # all samples are written
+    page.evaluate(WATCH, list(PARTS))
+    slider.press("Home")
+    page.wait_for_timeout(600)
+    page.evaluate("window.timed.length = 0")
+    for key in ["ArrowRight"] * (n - 1) + ["ArrowLeft"] * (n - 1):
+        seen = page.evaluate("window.timed.length")
+        slider.press(key)
+        page.wait_for_function("n => window.timed.length > n", arg=seen, timeout=30_000)
+        page.wait_for_timeout(200)  # longer than the wait after which the server is told
+    times = [(str(step), float(ms)) for step, ms in page.evaluate("window.timed")]
+    heading = page.locator(".barshead")
+    before = heading.inner_text()
+    began = time.perf_counter()
+    page.locator(".strip .chip").nth(3).click()
+    page.wait_for_function(
+        "([box, words]) => box.innerText !== words", arg=[heading.element_handle(), before], timeout=30_000
+    )
+    return times, 1000 * (time.perf_counter() - began)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", nargs="?", default="stories-clm")
+    model = parser.parse_args().model
+    chromium = next(
+        (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None
+    )
+    with tempfile.TemporaryDirectory() as home:
+        server, url = serve(home)
+        try:
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(
+                    executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+                )
+                page = browser.new_page(viewport={"width": 1280, "height": 800})
+                times, other = measure(page, url, model)
+                browser.close()
+        finally:
+            server.terminate()
+            server.wait()
+    milliseconds = [ms for _, ms in times]
+    worst = max(times, key=lambda pair: pair[1])
+    print(f"{model}: {len(times)} key presses over {len({step for step, _ in times})} moments")
+    print(f"key press to painted: median {statistics.median(milliseconds):.0f} ms, worst {worst[1]:.0f} ms")
+    print(f"the worst was at step {worst[0]}; the limit is {LIMIT} ms")
+    print(f"another token chosen to its picture of all moments: {other:.0f} ms")
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    sys.exit(worst[1] > LIMIT)
+
+
+if __name__ == "__main__":
+    main()

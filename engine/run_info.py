@@ -1,0 +1,146 @@
+"""How a run stands: its state, its numbers, whose it is, read from its folder."""
+
+import hashlib
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.config import ModelConfig, TrainConfig
+from engine.folders import read_json, write_json
+
+AT_WORK = ("starting", "running", "paused")  # a process has it
+ACTIVE = ("queued", *AT_WORK)
+STOP, PAUSE = "stop", "pause"  # files in a run's folder by which others talk to its worker
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """A run as a page shows it.
+
+    Attributes:
+        state: queued, starting, running, paused, stopped, finished or failed. Paused means that its process
+            waits for a while, with the model in memory, to be told to go on.
+        message: one sentence, or "".
+        queue_place: 1 is next; None unless queued.
+        corpus: name, kind, val_share, sha256, train_tokens, val_tokens.
+        created, updated: seconds since 1970.
+        device: that holds the weights; "" before it runs.
+        eta_s: seconds left, estimated.
+        diverged: whether it ended because a number was no longer finite.
+        group, label: the experiment that it belongs to and what it is there, or "".
+        also_scored: names of the further texts that are scored at each evaluation.
+        joules: energy since the start, None where the machine doesn't tell; see `engine.energy`.
+        imported: whether it came out of a zip.
+    """
+
+    id: str
+    name: str
+    state: str
+    step: int
+    steps: int
+    message: str
+    queue_place: int | None
+    model: ModelConfig
+    train: TrainConfig
+    corpus: dict[str, Any]
+    tokenizer: str
+    created: float
+    updated: float
+    owner_hash: str
+    device: str
+    tokens_per_second: float | None
+    eta_s: float | None
+    has_checkpoint: bool
+    folder: Path
+    diverged: bool = False
+    group: str = ""
+    label: str = ""
+    also_scored: tuple[str, ...] = ()
+    joules: float | None = None
+    imported: bool = False
+
+    @property
+    def active(self) -> bool:
+        """Whether it runs, waits to run, or is paused."""
+        return self.state in ACTIVE
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether `RunStore.resume` needs nothing but the id. A run that diverged would only do so again."""
+        return self.state in ("paused", "stopped", "failed") and not self.diverged
+
+    @property
+    def can_step(self) -> bool:
+        """Whether `RunStore.step` has something to do: there are steps left, and none is being taken."""
+        return self.can_resume and (self.step < self.steps or self.state == "failed")
+
+    def owned_by(self, owner: str) -> bool:
+        """Whether this token may stop, resume, rename and delete it."""
+        return secrets.compare_digest(self.owner_hash, owner_hash(owner))
+
+
+def owner_hash(owner: str) -> str:
+    """What is kept of an owner's token."""
+    return hashlib.sha256(owner.encode()).hexdigest()
+
+
+def info_of(
+    folder: Path, run: dict[str, Any], status: dict[str, Any], has_checkpoint: bool
+) -> RunInfo | None:
+    """What the two files of a run say; None if they are not those of a run, or damaged."""
+    try:
+        state = status["state"]
+        return RunInfo(
+            id=folder.name,
+            name=run["name"],
+            state=state,
+            step=status.get("step", 0),
+            steps=run["train"]["steps"],
+            message=_message(folder, status),
+            queue_place=None,
+            model=ModelConfig.from_json(run["model"]),
+            train=TrainConfig.from_json(run["train"]),
+            corpus=run["corpus"],
+            tokenizer=run["tokenizer"]["name"],
+            created=run["created"],
+            updated=status.get("updated", run["created"]),
+            owner_hash=run["owner"],
+            device=status.get("device", ""),
+            tokens_per_second=status.get("tokens_per_second"),
+            eta_s=status.get("eta_s") if state == "running" else None,
+            has_checkpoint=has_checkpoint,
+            folder=folder,
+            diverged=state == "failed" and status.get("diverged", False) is True,
+            group=run.get("group", ""),
+            label=run.get("label", ""),
+            also_scored=tuple(run.get("also_scored", {})),
+            joules=status.get("joules"),
+            imported=run.get("imported") is True,
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _message(folder: Path, status: dict[str, Any]) -> str:
+    if status["state"] in AT_WORK and (folder / STOP).exists():
+        return "Stopping after this step …"
+    if status["state"] in ("starting", "running") and pause_step(folder) == 0:
+        return "Pausing after this step …"
+    return str(status.get("message", ""))
+
+
+def update_status(folder: Path, *, durable: bool = True, **changes: Any) -> dict[str, Any]:
+    """Change some entries of a run's status.json, and the time in it."""
+    status = {**read_json(folder / "status.json"), **changes, "updated": time.time()}
+    write_json(folder / "status.json", status, durable=durable)
+    return status
+
+
+def pause_step(folder: Path) -> int | None:
+    """The step at which a run is to pause; 0 means after the one that it is at, None not at all."""
+    try:
+        return int((folder / PAUSE).read_bytes() or b"0")
+    except (FileNotFoundError, ValueError):
+        return None

@@ -1,0 +1,152 @@
+"""Which runs of a home folder run and which wait: places, workers that died, and who is next.
+
+Several servers may share one home folder, and workers look at the queue too: whatever changes a run's state
+happens under the home's lock.
+"""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+from filelock import FileLock
+
+from engine.checkpoints import newest_checkpoint
+from engine.folders import JsonReader, checked_name, read_json
+from engine.processes import Workers, process_mark, worker_lives
+from engine.run_info import ACTIVE, AT_WORK, update_status
+
+REWARM_SECONDS = 15.0  # after a start, so that the next worker's imports don't slow its first steps
+PUMP_SECONDS = 1.0
+
+
+class RunQueue:
+    """The runs of one home folder as the processes that train them see it.
+
+    Attributes:
+        home, root: the home folder and the folder of its runs.
+        slots: how many runs may be at work at once.
+        workers: the processes that this one started.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.root = home, home / "runs"
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.slots = int(os.environ.get("LOUPE_MAX_RUNS") or max(2, (os.cpu_count() or 1) - 1))
+        self.workers = Workers(home / "workers.log")
+        self.json = JsonReader()
+        self._mutex = threading.RLock()  # guards what is below, and `workers`
+        self._keep_warm = False
+        self._last_pump = self._last_launch = 0.0
+
+    def lock(self) -> FileLock:
+        """Held by whoever changes the state of a run."""
+        return FileLock(self.home / "runs.lock")
+
+    def ids(self) -> list[str]:
+        """All runs, in the order in which they were made."""
+        return sorted(
+            p.name for p in self.root.iterdir() if not p.name.startswith(".") and (p / "run.json").is_file()
+        )
+
+    def folder(self, run_id: str) -> Path:
+        """Where a run lies.
+
+        Raises:
+            ValueError: if there is none of this name.
+        """
+        folder = self.root / checked_name(run_id)
+        if not folder.is_dir():
+            raise ValueError(f"There is no run {run_id} here. It may have been deleted.")
+        return folder
+
+    def waiting(self) -> list[str]:
+        """Runs that wait for a place, the next one first."""
+        found = []
+        for run_id in self.ids():
+            status = self.json.read(self.root / run_id / "status.json")
+            if status.get("state") == "queued":
+                found.append((status.get("queued_at", 0.0), run_id))
+        return [run_id for _, run_id in sorted(found)]
+
+    def places(self) -> dict[str, int]:
+        """Place of each waiting run in the queue, from 1."""
+        return {run_id: place for place, run_id in enumerate(self.waiting(), start=1)}
+
+    # ---- dead workers, free places
+
+    def refresh(self, *run_ids: str) -> bool:
+        """Notice dead workers and fill free places if one of these runs needs it; whether that was done.
+
+        At most once a second, so that any number of pages may ask.
+        """
+        if not any(self._needs_pump(self.root / run_id) for run_id in run_ids):
+            return False
+        with self._mutex:
+            if time.monotonic() - self._last_pump < PUMP_SECONDS:
+                return False
+            self._last_pump = time.monotonic()
+        with self.lock():
+            self.pump()
+        return True
+
+    def _needs_pump(self, folder: Path) -> bool:
+        status = self.json.read(folder / "status.json")
+        state = status.get("state")
+        return state == "queued" or (state in ACTIVE and not worker_lives(status))
+
+    def pump(self) -> None:
+        """Notice workers that died, then start waiting runs while places are free. Under the lock."""
+        living = self.notice_dead()
+        for run_id in self.waiting()[: max(0, self.slots - living)]:
+            self._launch(self.root / run_id)
+
+    def notice_dead(self) -> int:
+        """Mark runs whose worker is gone; gives the number of those that live. Under the lock."""
+        with self._mutex:
+            self.workers.reap()
+        living = 0
+        for run_id in self.ids():
+            folder = self.root / run_id
+            status = read_json(folder / "status.json")
+            if status.get("state") not in AT_WORK:
+                continue
+            if worker_lives(status):
+                living += 1
+                continue
+            newest = newest_checkpoint(folder)
+            way_out = (
+                f"Resume goes on from step {newest[0]}." if newest else "Resume starts again from step 0."
+            )
+            killed = "The training process was killed (perhaps the machine ran out of memory). "
+            update_status(folder, state="failed", pid=None, message=killed + way_out)
+        return living
+
+    def _launch(self, folder: Path) -> None:
+        """Give a run to a worker. The status names the worker first, so that neither can overtake."""
+        with self._mutex:
+            worker = self.workers.take()
+            update_status(folder, state="starting", message="", pid=worker.pid, mark=process_mark(worker.pid))
+            self.workers.send(worker, folder)
+            self._last_launch = time.monotonic()
+
+    # ---- a worker in readiness
+
+    def warm(self) -> None:
+        """Start a worker in the background, and keep one ready from now on."""
+        with self._mutex:
+            self._keep_warm = True
+            self.workers.warm()
+
+    def rewarm(self) -> None:
+        """Let go of workers that ended, and have one ready again if that is wanted and nothing just began."""
+        with self._mutex:
+            self.workers.reap()
+            if self._keep_warm and time.monotonic() - self._last_launch > REWARM_SECONDS:
+                self.workers.warm()
+
+    def close(self) -> None:
+        """End the idle worker. Runs go on."""
+        with self._mutex:
+            self._keep_warm = False
+            self.workers.close()

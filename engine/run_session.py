@@ -1,0 +1,274 @@
+"""A run while it is trained: reads its folder, keeps its moments, hears who asks it to pause or stop."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.checkpoints import (
+    Checkpoint,
+    compact_checkpoint,
+    list_checkpoints,
+    newest_checkpoint,
+    save_checkpoint,
+)
+from engine.config import ModelConfig, TrainConfig
+from engine.events import CheckpointEvent, DivergedError, EvalEvent, Event, NoticeEvent, StepEvent, TrainState
+from engine.folders import read_json
+from engine.heartbeat import Status
+from engine.parallel import ALONE, InStep, LostProcessError, Processes
+from engine.processes import process_mark
+from engine.run_info import PAUSE, STOP, pause_step
+from engine.run_log import RunLog
+from engine.run_queue import RunQueue
+from engine.run_setup import set_up
+from engine.run_spec import ALSO
+
+FULL_CHECKPOINTS = 2  # so many can be resumed from; older ones are for looking at, in 8 bits
+LINGER_SECONDS = 30.0  # a paused run keeps its process so long
+KEEP_SECONDS = 0.5  # of a pause, then its moment is saved: a click on the next step comes sooner
+LOOK_SECONDS = 0.5  # between two looks at the queue
+POLL_SECONDS = 0.02
+
+
+class Run:
+    """A run folder while it is trained."""
+
+    def __init__(self, folder: Path, report: Callable[[str], None], processes: Processes = ALONE) -> None:
+        """Read the settings; nothing heavy yet, so that the heartbeat can begin.
+
+        Of several processes that train together only number 0 has one of these: see `command_line`.
+        """
+        self.folder, self.report, self.processes = folder, report, processes
+        self.settings_file = folder / "run.json"
+        self.settings = read_json(self.settings_file)
+        self.model_config = ModelConfig.from_json(self.settings["model"])
+        self.config = TrainConfig.from_json(self.settings["train"])
+        self.status = Status(
+            folder,
+            state="running",
+            message="",
+            pid=os.getpid(),
+            mark=process_mark(os.getpid()),
+            steps=self.config.steps,
+        )
+        self.log = RunLog(folder, self.status, self.config, report)
+        self._asked = False
+
+    def train(self) -> None:
+        """From the newest good checkpoint, or from the start, to the end or to a stop."""
+        ready = set_up(self.folder, self.settings, self.report)
+        if ready.finished:
+            return self._end("finished", ready.step)
+        self.tokenizer, self.model = ready.tokenizer, ready.model
+        self.status.set(device=str(self.model.device), step=ready.step)
+        self.log.resume(ready.step or -1)  # a run that begins at step 0 says everything again
+        if ready.rounded:
+            rounded = f"Of what was kept only a copy in 8 bits could be opened, that of step {ready.step}"
+            self.log.notice(ready.step, f"{rounded}: the run goes on from rounded weights.")
+        self._training = ready.training(self.processes)
+        self.status.set(precision=self._training.precision, processes=self.processes.n)
+        kind, prompt = self.settings["corpus"]["kind"], self.settings.get("sample_prompt")
+        self.log.follow(self._training, ready.ids, self.tokenizer, kind, prompt, self._further())
+        together = InStep(self._training, self.processes, self.ask_to_stop)
+        try:
+            return self._follow(together)
+        finally:
+            together.leave()
+
+    def stop_asked(self) -> bool:
+        """Whether the user, or the system, wants this run to stop."""
+        return self._asked or (self.folder / STOP).exists()
+
+    def ask_to_stop(self, *_: object) -> None:
+        """Stop after this step, with a checkpoint: what SIGTERM and Ctrl-C do."""
+        self._asked = True
+
+    def fail(self, error: BaseException) -> None:
+        """Say in one sentence what happened."""
+        newest = newest_checkpoint(self.folder)
+        kept = f" The checkpoint of step {newest[0]} is intact." if newest else ""
+        self._finish(
+            state="failed",
+            message=describe(error, self.config, self.model_config) + kept,
+            diverged=isinstance(error, DivergedError),
+        )
+
+    def release(self) -> None:
+        """Close the metrics and end the heartbeat, if that has not happened."""
+        self.log.metrics.close()
+        self.status.end()
+
+    # ---- its folder
+
+    def _further(self) -> dict[str, str]:
+        """Texts that are only scored, by name; a run of an older version may lack them."""
+        files = {name: self.folder / ALSO.format(h[:16]) for name, h in self._also().items()}
+        return {name: file.read_bytes().decode() for name, file in files.items() if file.exists()}
+
+    def _also(self) -> dict[str, str]:
+        return dict(self.settings.get("also_scored") or {})
+
+    def _save(self, state: TrainState) -> None:
+        info = {"run": self.settings["id"], "name": self.settings["name"], "corpus": self.settings["corpus"]}
+        floor = self.log.floor
+        info |= {"device": str(self.model.device), "floor": floor if floor == floor else None}
+        info |= {"precision": self._training.precision}
+        info |= {"seconds": round(self.log.seconds, 1), **self.log.last_eval}
+        save_checkpoint(
+            self.folder / "checkpoints" / f"{state['step']:07d}",
+            Checkpoint(
+                self.model,
+                self.tokenizer,
+                step=state["step"],
+                train_config=self.config,
+                optimizer_state=state["optimizer"],
+                generator_states=state["generators"],
+                losses=state["losses"],
+                info=info,
+            ),
+        )
+        self._compact(state["step"])
+
+    def _compact(self, step: int) -> None:
+        """Make the older moments small. Later ones than this are of a run that was damaged: left alone."""
+        older = [path for at, path in list_checkpoints(self.folder) if at <= step][:-FULL_CHECKPOINTS]
+        for path in older:
+            try:
+                compact_checkpoint(path)
+            except (OSError, ValueError) as error:  # no room, or damaged: it stays as it is
+                self.report(f"The checkpoint {path.name} was not made smaller: {error}")
+
+    def _keep(self) -> None:
+        """Save this moment, unless it is kept already."""
+        newest = newest_checkpoint(self.folder)
+        if newest is None or newest[0] != self._training.step:
+            self._save(self._training.state())
+
+    # ---- the loop
+
+    def _follow(self, events: Iterator[Event]) -> None:
+        if self.stop_asked():
+            return self._stop()
+        for event in events:
+            if self._gone():
+                return None
+            self._take(event)
+            if self._training.step == self.config.steps:
+                continue
+            if self.stop_asked():
+                return self._stop()
+            if self._pause_due(event) and not self._linger():
+                return None
+        return self._end("finished", self._training.step)
+
+    def _gone(self) -> bool:
+        """Whether somebody deleted the run: then there is nobody to train for."""
+        return not self.settings_file.exists()
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, StepEvent):
+            self.log.step(event, always=pause_step(self.folder) is not None)
+        elif isinstance(event, EvalEvent):
+            self.log.evaluation(event, lambda: not self.stop_asked())
+        elif isinstance(event, CheckpointEvent):
+            self._save(event.state)
+        elif isinstance(event, NoticeEvent):
+            self.log.notice(event.step, event.message)
+
+    def _pause_due(self, event: Event) -> bool:
+        """Whether to wait now: not between a step and its evaluation, which belongs to it."""
+        asked, step = pause_step(self.folder), self._training.step
+        halfway = isinstance(event, StepEvent) and step % self.config.eval_every == 0
+        return asked is not None and step >= asked and not halfway
+
+    def _linger(self) -> bool:
+        """Wait, with the model in memory, for what is wanted next; gives whether to go on.
+
+        The process leaves when nothing comes for a while, when another run waits for its place, at a stop,
+        and when the run was deleted. Whether it stays is decided under the home's lock: who asks for a step
+        under that lock can rely on what the status says.
+        """
+        step, queue = self._training.step, RunQueue(self.folder.parent.parent)
+        if self.log.meter:
+            self.log.meter.rest()
+        self.status.write(state="paused", step=step, message=f"Paused at step {step}.", eta_s=None)
+        began = time.monotonic()
+        next_look, kept = began, False
+        while not self._gone():
+            now = time.monotonic()
+            if self._more_asked():
+                return self._go_on()
+            leave = self.stop_asked() or now - began > LINGER_SECONDS
+            if now >= next_look:
+                leave, next_look = leave or bool(queue.waiting()), now + LOOK_SECONDS
+            if leave and self._leave(queue, now - began > LINGER_SECONDS):
+                return False
+            if not kept and now - began > KEEP_SECONDS:
+                self._keep()
+                kept = True
+            time.sleep(POLL_SECONDS)
+        return False
+
+    def _more_asked(self) -> bool:
+        asked = pause_step(self.folder)
+        return not self.stop_asked() and (asked is None or asked > self._training.step)
+
+    def _go_on(self) -> bool:
+        self.status.write(state="running", message="")
+        if self.log.meter:
+            self.log.meter.go_on()
+        return True
+
+    def _leave(self, queue: RunQueue, late: bool) -> bool:
+        """Stop, unless something was asked for at the last moment, or the place isn't needed after all."""
+        with suppress(OSError):
+            discard = (self.folder / STOP).read_bytes() != b""
+            if discard:  # it is about to be deleted
+                self._end("stopped", self._training.step)
+                return True
+        self._keep()
+        with queue.lock():
+            if self._gone() or self._more_asked() or not (late or self.stop_asked() or queue.waiting()):
+                return False
+            self._end("stopped", self._training.step)
+            return True
+
+    def _stop(self) -> None:
+        self._keep()
+        self._end("stopped", self._training.step)
+
+    def _end(self, state: str, step: int) -> None:
+        message = "" if state == "finished" else f"Stopped at step {step}. Resume goes on from there."
+        self._finish(state=state, message=message, step=step)
+
+    def _finish(self, **entries: Any) -> None:
+        self.log.metrics.close()
+        for asked in (STOP, PAUSE):
+            with suppress(FileNotFoundError):
+                (self.folder / asked).unlink()
+        self.status.close(pid=None, **entries)
+        self.report(entries["message"] or entries["state"])
+
+
+def describe(error: BaseException, config: TrainConfig, model_config: ModelConfig) -> str:
+    """One sentence for the page."""
+    text = str(error).split("\n")[0]
+    no_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and ("allocate" in text or "out of memory" in text)
+    )
+    if no_memory:
+        smaller = max(1, config.batch_size // 4)
+        return (
+            f"There was not enough memory for batch_size {config.batch_size} × context_length "
+            f"{model_config.context_length}. Try batch_size {smaller}, a shorter context or a smaller model."
+        )
+    if isinstance(error, ValueError | LostProcessError):
+        return text
+    if isinstance(error, OSError):
+        return f"The run's folder could not be written: {text}. Make room on the disk, then resume."
+    return f"Training failed with {type(error).__name__}: {text}. The details are in the run's worker.log."

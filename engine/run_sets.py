@@ -1,0 +1,346 @@
+"""Runs side by side: what differs between them, which repeat each other, and how much a seed changes."""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.folders import read_json
+
+if TYPE_CHECKING:
+    from engine.run_info import RunInfo
+
+Key = tuple[str, str]  # part ("model", "training", "text" or "tokenizer"), name of the setting
+Settings = dict[Key, Any]
+Line = tuple[NDArray[np.float64], NDArray[np.float64]]  # x (N,) rising, y (N,), NaN where there is none
+
+SEED: Key = ("training", "seed")
+CHECKED_ON: Key = ("text", "checked_on")  # the held-out part; it follows from the others, so it is no setting
+# How often to look and what to keep: nothing of it changes what is learned, and it follows from `steps`.
+_BOOKKEEPING = ("eval_every", "checkpoint_every", "moments")
+
+# Two-sided 95 % points of Student's t (1908) for 1, 2, 3 ... degrees of freedom.
+_STUDENT = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Named:
+    """Something that has a name for people and a fingerprint that says whether it is the same."""
+
+    name: str = field(compare=False)
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting that is not the same in all runs.
+
+    Attributes:
+        part: "model", "training", "text" or "tokenizer".
+        name: of the setting, as in the configs.
+        values: one for each run; None where it says nothing or is left to its default.
+    """
+
+    part: str
+    name: str
+    values: tuple[Any, ...]
+
+
+def settings(info: "RunInfo") -> Settings:
+    """All settings of a run that change what it learns, by part and name.
+
+    A width or a number of key/value heads that is what it would be anyway counts as left out, and so does
+    the share of hidden tokens of a causal run.
+    """
+    model = info.model
+    shape = model.to_json()
+    masked = model.objective == "mlm"
+    shape["d_ff"] = None if model.ff_width == replace(model, d_ff=None).ff_width else model.ff_width
+    shape["n_kv_head"] = None if model.kv_heads == model.n_head else model.kv_heads
+    vocab_size = shape.pop("vocab_size") - masked  # without [MASK]
+    learning = {k: v for k, v in info.train.to_json().items() if k not in _BOOKKEEPING}
+    if not masked:
+        learning["mask_prob"] = None
+    return {
+        ("text", "text"): Named(str(info.corpus["name"]), str(info.corpus["sha256"])),
+        ("text", "val_share"): info.corpus.get("val_share"),
+        CHECKED_ON: _checked_on(str(info.folder), str(info.corpus["sha256"]), info.corpus.get("val_share")),
+        ("tokenizer", "tokenizer"): Named(info.tokenizer, vocabulary_of(info)),
+        ("tokenizer", "vocab_size"): vocab_size,
+        **{("model", name): value for name, value in shape.items()},
+        **{("training", name): value for name, value in learning.items()},
+    }
+
+
+def vocabulary_of(info: "RunInfo") -> str:
+    """Fingerprint of a run's vocabulary."""
+    stored = read_json(info.folder / "run.json").get("tokenizer", {})
+    return str(stored.get("hash") or info.tokenizer)
+
+
+@lru_cache(maxsize=256)
+def _checked_on(folder: str, text: str, val_share: float | None) -> Named:
+    """The held-out text: one of its own, which more to learn from does not change, or the text's end."""
+    own = Path(folder) / "corpus_val.txt"
+    if own.is_file():
+        return Named("", hashlib.sha256(own.read_bytes()).hexdigest())
+    return Named("", f"{text} {val_share}")
+
+
+def differences(runs: Sequence[Mapping[Key, Any]]) -> list[Difference]:
+    """Only the settings in which the runs are not all alike, in the order of the settings."""
+    keys = dict.fromkeys(key for run in runs for key in run if key != CHECKED_ON)
+    rows = [Difference(*key, tuple(run.get(key) for run in runs)) for key in keys]
+    return [row for row in rows if any(value != row.values[0] for value in row.values)]
+
+
+def alike(runs: Sequence[Mapping[Key, Any]]) -> Settings:
+    """The settings in which all runs are alike."""
+    differing = {(row.part, row.name) for row in differences(runs)}
+    return {key: value for key, value in runs[0].items() if key not in differing} if runs else {}
+
+
+def same_but_seed(runs: Sequence[Mapping[Key, Any]]) -> list[list[int]]:
+    """Places of the runs that repeat each other with other seeds, in the order of their first ones.
+
+    A run that repeats even the seed would count one result twice: it begins another group.
+    """
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    times: dict[tuple[Any, ...], int] = {}
+    for i, run in enumerate(runs):
+        whole = tuple(run.items())
+        times[whole] = times.get(whole, 0) + 1
+        rest = tuple((key, value) for key, value in whole if key != SEED)
+        groups.setdefault((*rest, times[whole]), []).append(i)
+    return list(groups.values())
+
+
+# ---- what may share an axis
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What may be drawn on one axis.
+
+    Attributes:
+        quantity: the one asked for, or "bits_per_byte" in its place.
+        kept: places of the runs that can be drawn with it.
+        reasons: a plain sentence for everything that was moved, left out, or must be read with care.
+    """
+
+    quantity: str
+    kept: tuple[int, ...]
+    reasons: tuple[str, ...] = ()
+
+
+def shared_axis(runs: Sequence[Mapping[Key, Any]], quantity: str) -> Shared:
+    """Which runs of one objective can be compared, and in what.
+
+    A loss per token means the same only for one vocabulary and one text. Causal runs have bits per byte for
+    the other cases. A masked run's loss is about a few hidden tokens, and has no such unit: there, runs with
+    another vocabulary or text than the first one are left out.
+
+    Raises:
+        ValueError: if the runs have different objectives, whose losses are different quantities.
+    """
+    objectives = {run["model", "objective"] for run in runs}
+    if len(objectives) > 1:
+        raise ValueError(
+            "Causal and masked runs never share an axis: a loss over all tokens and one over hidden tokens "
+            "are different quantities. Draw them apart."
+        )
+    everyone = tuple(range(len(runs)))
+    kinds = [(run["tokenizer", "tokenizer"], run[CHECKED_ON]) for run in runs]
+    one_vocabulary, one_text = (len({kind[i] for kind in kinds}) <= 1 for i in (0, 1))
+    if objectives == {"mlm"}:
+        return _masked(runs, kinds, quantity)
+    if one_vocabulary and one_text:
+        return Shared(quantity, everyone)
+    reasons = []
+    if quantity != "bits_per_byte":
+        what = "vocabularies cut the text into different tokens" if not one_vocabulary else "texts differ"
+        reasons.append(f"Shown in bits per byte: the {what}, so a loss per token can’t be compared.")
+    if not one_text:
+        reasons.append(
+            "They are checked on different texts: a lower line may only mean a text that is easier to guess."
+        )
+    return Shared("bits_per_byte", everyone, tuple(reasons))
+
+
+def _masked(runs: Sequence[Mapping[Key, Any]], kinds: Sequence[Any], quantity: str) -> Shared:
+    kept = tuple(i for i, kind in enumerate(kinds) if kind == kinds[0])
+    reasons = []
+    if quantity == "bits_per_byte":
+        quantity = "val_loss"
+        reasons.append(
+            "Bits per byte needs every token to be guessed; masked runs guess only the hidden ones."
+        )
+    if len(kept) < len(runs):
+        reasons.append(
+            f"{len(runs) - len(kept)} left out: another vocabulary or text, and a masked loss has no unit in "
+            "which those can be compared."
+        )
+    if len({runs[i]["training", "mask_prob"] for i in kept}) > 1:
+        reasons.append("They hide different shares of the tokens: the more is hidden, the harder the guess.")
+    return Shared(quantity, kept, tuple(reasons))
+
+
+# ---- lines and bands
+
+
+def along(records: Sequence[Mapping[str, Any]], steps: ArrayLike, axis: str, tokens_per_step: int) -> NDArray:
+    """Where steps stand on an axis.
+
+    Args:
+        records: of the run.
+        steps: (N,) rising.
+        axis: "step", "tokens" (seen so far) or "seconds" (of training so far).
+        tokens_per_step: rows in a step times tokens in a row.
+
+    Returns:
+        (N,) float64.
+    """
+    at = np.asarray(steps, np.float64)
+    if axis == "step":
+        return at
+    if axis == "tokens":
+        return at * tokens_per_step
+    if axis != "seconds":
+        raise ValueError(f"axis must be step, tokens or seconds, not {axis!r}.")
+    timed = {r["step"]: r["seconds"] for r in records if r["kind"] in ("step", "eval") and "seconds" in r}
+    if not timed:
+        return np.full(len(at), np.nan)
+    known = sorted(timed)
+    return np.interp(at, known, [timed[step] for step in known])
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """What several runs of the same settings did together. All arrays (N,) float64.
+
+    Attributes:
+        x: places on the axis, rising.
+        mean, low, high: over the runs at each place; NaN where one of them has a gap.
+        std: their sample standard deviation (n - 1), NaN likewise.
+        n: number of runs.
+    """
+
+    x: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    std: NDArray[np.float64]
+    n: int
+
+
+def band(lines: Sequence[Line]) -> Band | None:
+    """The band of several lines over the part of the axis that all of them cover.
+
+    Places where only some have a point are read off the others between their neighbours. So runs of unlike
+    length give a band as long as the shortest, and a gap in one is a gap in the band.
+
+    Returns:
+        None if there are fewer than two lines, or nothing that all cover.
+
+    Example:
+        >>> long = (np.array([0.0, 10, 20]), np.array([6.0, 4, 3]))
+        >>> short = (np.array([0.0, 10]), np.array([6.0, 2]))
+        >>> two = band([long, short])
+        >>> two.x.tolist(), two.mean.tolist(), two.high.tolist()
+        ([0.0, 10.0], [6.0, 3.0], [6.0, 4.0])
+    """
+    if len(lines) < 2 or any(len(x) == 0 for x, _ in lines):
+        return None
+    first, last = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
+    grid = np.unique(np.concatenate([x[(x >= first) & (x <= last)] for x, _ in lines]))
+    if len(grid) == 0:
+        return None
+    rows = np.stack([np.interp(grid, x, np.where(np.isfinite(y), y, np.nan)) for x, y in lines])  # (R, N)
+    return Band(grid, rows.mean(0), rows.min(0), rows.max(0), rows.std(0, ddof=1), len(lines))
+
+
+def furthest(lines: Sequence[Line]) -> list[int]:
+    """Places of the lines that reach as far as the longest: those that a band is made of.
+
+    A run that has just begun would cut the band down to its own few steps.
+    """
+    ends = [float(x[-1]) if len(x) else -math.inf for x, _ in lines]
+    return [i for i, end in enumerate(ends) if end == max(ends) and end > -math.inf]
+
+
+# ---- what a seed changes
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One number over several runs that differ in the seed only. `std` is NaN for a single run."""
+
+    n: int
+    mean: float
+    std: float
+    low: float
+    high: float
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """How a number spreads; what is not finite does not count.
+
+    Example:
+        >>> spread([1.0, 2.0, 3.0])
+        Spread(n=3, mean=2.0, std=1.0, low=1.0, high=3.0)
+    """
+    good = [v for v in values if math.isfinite(v)]
+    if not good:
+        return Spread(0, math.nan, math.nan, math.nan, math.nan)
+    mean = math.fsum(good) / len(good)
+    squares = math.fsum((v - mean) ** 2 for v in good)
+    std = math.sqrt(squares / (len(good) - 1)) if len(good) > 1 else math.nan
+    return Spread(len(good), mean, std, min(good), max(good))
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two settings compared by a number.
+
+    Attributes:
+        difference: mean of the second minus mean of the first.
+        pooled: standard deviation of one run around its mean, from both; NaN with a single seed each.
+        student: the factor for 19 of 20 cases.
+        margin: how far chance alone moves the difference in 19 of 20 cases; NaN with a single seed each.
+    """
+
+    difference: float
+    pooled: float
+    student: float
+    margin: float
+
+    @property
+    def clear(self) -> bool | None:
+        """Whether the difference is larger than chance; None if nobody knows how large chance is."""
+        return None if math.isnan(self.margin) else abs(self.difference) > self.margin
+
+
+def contrast(first: Spread, second: Spread) -> Contrast:
+    """A difference, against what the seed alone does: Student's t for two samples of one variance (1908).
+
+    The margin is t · s · sqrt(1/n1 + 1/n2), with the variance s² pooled over both. It also holds if one of
+    them has a single run.
+    """
+    difference = second.mean - first.mean
+    freedom = first.n + second.n - 2
+    if freedom < 1 or not (first.n and second.n):
+        return Contrast(difference, math.nan, math.nan, math.nan)
+    squares = sum((s.n - 1) * s.std**2 for s in (first, second) if s.n > 1)
+    pooled = math.sqrt(squares / freedom)
+    student = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.96
+    return Contrast(difference, pooled, student, student * pooled * math.sqrt(1 / first.n + 1 / second.n))
