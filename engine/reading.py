@@ -1,8 +1,8 @@
-"""What the records of a run say: its curves, its numbers now, and one plain sentence."""
+"""What the records of a run say: its curves and its numbers now. `verdict` puts them in words."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,22 @@ from numpy.typing import NDArray
 
 Record = dict[str, Any]
 
-NEAR_GUESSING = 0.9  # of ln V
-AT_THE_FLOOR = 0.05  # nats above it
-CLEAR_RISE = 0.03  # nats above the best validation loss before the word "memorises" is used
+# name -> kind of record and its entry
+_QUANTITIES = {
+    "loss": ("step", "loss"),
+    "val_loss": ("eval", "val_loss"),
+    "perplexity": ("eval", "val_loss"),
+    "bits_per_byte": ("eval", "bits_per_byte"),
+    "grad_norm": ("step", "grad_norm"),
+    "learning_rate": ("step", "learning_rate"),
+    "tokens_per_second": ("step", "tokens_per_second"),
+}
+COLUMNS = (
+    "loss", "train_loss", "val_loss", "perplexity", "bits_per_byte", "grad_norm", "learning_rate",
+    "tokens", "tokens_per_second", "seconds", "joules",
+)  # fmt: skip
+
+Line = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +60,119 @@ def curves(records: Sequence[Record]) -> Curves:
     )
 
 
+def quantity(records: Sequence[Record], name: str) -> Line:
+    """One quantity along the steps, every record of it.
+
+    Args:
+        records: of a run.
+        name: "loss" (of single batches), "val_loss", "perplexity" (exp of the validation loss),
+            "bits_per_byte" (of the validation text), "grad_norm" (before clipping), "learning_rate" or
+            "tokens_per_second".
+
+    Returns:
+        steps (N,) and values (N,); NaN where a number is not finite. Empty without such records.
+
+    Raises:
+        ValueError: for another name.
+    """
+    if name not in _QUANTITIES:
+        raise ValueError(f"A run has no quantity {name!r}. It has {', '.join(_QUANTITIES)}.")
+    kind, entry = _QUANTITIES[name]
+    found = [r for r in records if r["kind"] == kind]
+    if name != "loss" and all(r.get(entry) is None for r in found):
+        found = []  # a run without it; a single None is a number that was not finite
+    values = np.array([number(r.get(entry)) for r in found], np.float64)
+    if name == "perplexity":
+        with np.errstate(over="ignore"):
+            values = np.exp(values)
+        values[~np.isfinite(values)] = np.nan
+    return np.array([r["step"] for r in found], np.int64), values
+
+
+def smooth(
+    values: Sequence[float] | NDArray[np.floating],
+    half_life: float,
+    steps: Sequence[int] | NDArray[np.integer] | None = None,
+) -> NDArray[np.float64]:
+    """A mean of what came before, in which a value counts half as much after `half_life` steps.
+
+    yᵢ = Σⱼ≤ᵢ wⱼ xⱼ / Σⱼ≤ᵢ wⱼ with wⱼ = 2^-((stepᵢ - stepⱼ) / half_life): dividing by the sum of the weights
+    takes out the pull towards 0 at the start (Kingma & Ba 2015, arXiv 1412.6980). Meant for all records,
+    before any are thinned out.
+
+    Args:
+        values: (N,), NaN where there is none: such a place stays NaN and counts for nothing.
+        half_life: in steps; 0 changes nothing.
+        steps: (N,) in order; they need not be evenly spaced. None: one step from each value to the next.
+
+    Example:
+        >>> smooth([4.0, 1.0, 1.0], 1).tolist()  # the last is (1·4 + 2·1 + 4·1) / 7
+        [4.0, 2.0, 1.4285714285714286]
+    """
+    if half_life < 0:
+        raise ValueError(f"half_life is {half_life} steps, but it must be at least 0, which changes nothing.")
+    given = np.asarray(values, np.float64)
+    if half_life == 0:
+        return given.copy()
+    at = np.arange(len(given)) if steps is None else np.asarray(steps)
+    result = np.full(len(given), np.nan)
+    total = weight = before = 0.0
+    for i, (step, x) in enumerate(zip(at.tolist(), given.tolist(), strict=True)):
+        faded = 0.5 ** ((step - before) / half_life)
+        total, weight, before = total * faded, weight * faded, step
+        if math.isfinite(x):
+            total, weight = total + x, weight + 1.0
+            result[i] = total / weight
+    return result
+
+
+def baselines(records: Sequence[Record], unit: str = "nats") -> dict[str, float]:
+    """What counting alone reaches on the validation rows, by name, as far as it was measured.
+
+    Args:
+        records: of a run.
+        unit: "nats" for each scored token, or "bits_per_byte" (of no masked model).
+
+    Returns:
+        Some of "uniform", "unigram", "bigram" and "trigram", in this order; {} before they are measured.
+    """
+    record = next((r for r in records if r["kind"] == "baseline"), {})
+    found = record if unit == "nats" else record.get("bits_per_byte") or {}
+    names = ("uniform", "unigram", "bigram", "trigram")
+    return {name: float(found[name]) for name in names if not math.isnan(number(found.get(name)))}
+
+
+def floor_of(records: Sequence[Record], unit: str = "nats") -> float | None:
+    """What the true source itself reaches on the validation rows; None where it is unknown.
+
+    Args:
+        records: of a run.
+        unit: "nats" for each scored token, or "bits_per_byte".
+    """
+    entry = "value" if unit == "nats" else "bits_per_byte"
+    found = [number(r.get(entry)) for r in records if r["kind"] == "floor"]
+    return next((value for value in found if math.isfinite(value)), None)
+
+
+def table(records: Sequence[Record]) -> dict[str, list[float | int | None]]:
+    """All measured numbers, a row a step, for a spreadsheet: "step" and those of `COLUMNS` that a run has.
+
+    "loss" is that of a single batch, "train_loss" the mean since the measurement before. None where a step
+    has no such number, or it is not finite.
+    """
+    rows: dict[int, Record] = {}
+    for record in records:
+        if record["kind"] in ("step", "eval"):
+            rows.setdefault(record["step"], {}).update(record)
+    steps = sorted(rows)
+    columns: dict[str, list[float | int | None]] = {"step": list(steps)}
+    for name in COLUMNS:
+        values = [rows[step].get(name) for step in steps]
+        if any(value is not None for value in values):
+            columns[name] = [v if isinstance(v, int | float) and math.isfinite(v) else None for v in values]
+    return columns
+
+
 def has_validation(records: Sequence[Record]) -> bool:
     """Whether the run keeps a part of its text to be checked with."""
     return any(r["kind"] == "eval" and r["val_loss"] is not None for r in records)
@@ -74,6 +200,9 @@ class Reading:
         best_train_loss: the train loss there.
         floor: of the true source, None where it is unknown.
         bits_per_byte: None where it is not defined.
+        baselines: loss of counting models by name, see `baselines`; empty while unknown.
+        earlier_step, earlier_loss: the evaluation that the newest is compared with to see whether the loss
+            still falls: the last one at least a quarter of the steps back, NaN if that is step 0.
     """
 
     step: int
@@ -86,6 +215,9 @@ class Reading:
     best_train_loss: float
     floor: float | None
     bits_per_byte: float | None
+    baselines: Mapping[str, float] = field(default_factory=dict)
+    earlier_step: int = 0
+    earlier_loss: float = math.nan
 
     @property
     def loss(self) -> float:
@@ -121,7 +253,8 @@ def read(records: Sequence[Record], vocab_size: int, step: int | None = None) ->
     key = "val_loss" if has_validation(records) else "train_loss"
     last = evals[-1]
     best = min(evals, key=lambda r: number(r[key]) if not math.isnan(number(r[key])) else math.inf)
-    floor = next((number(r["value"]) for r in records if r["kind"] == "floor"), None)
+    finite = [r for r in evals if 0 < r["step"] <= 0.75 * last["step"] and not math.isnan(number(r[key]))]
+    earlier: Record = finite[-1] if finite else {"step": 0, key: None}
     return Reading(
         step=last["step"],
         start=math.log(vocab_size),
@@ -131,68 +264,9 @@ def read(records: Sequence[Record], vocab_size: int, step: int | None = None) ->
         best_loss=number(best[key]),
         best_step=best["step"],
         best_train_loss=number(best["train_loss"]),
-        floor=floor,
+        floor=floor_of(records),
         bits_per_byte=last.get("bits_per_byte"),
-    )
-
-
-def verdict(now: Reading | None, vocab_size: int, *, done: bool = False) -> str:
-    """One or two plain sentences on how the run stands.
-
-    Args:
-        now: its numbers, None before the first evaluation.
-        vocab_size: 1 is a text with nothing to learn.
-        done: whether the run has ended.
-    """
-    if vocab_size < 2:
-        return "This text has a single symbol, so the loss is 0 and there is nothing to learn."
-    if now is None:
-        return "Nothing was measured." if done else "The first numbers come in a moment."
-    if math.isnan(now.loss):
-        return f"At step {now.step:,} the loss was not a finite number: the steps were too large."
-    if now.step == 0:
-        return (
-            f"Before the first step the model guesses: {now.loss:.2f} nats, close to ln V = {now.start:.2f}, "
-            "the loss of giving every token the same probability."
-        )
-    memorises = _memorises(now)
-    if memorises:
-        return memorises
-    where = _where(now)
-    if now.val_loss is None:
-        where += " There is no validation text, so this may be learning or memorising."
-    return where
-
-
-def _memorises(now: Reading) -> str:
-    if (
-        now.val_loss is None
-        or now.val_loss - now.best_loss < CLEAR_RISE
-        or now.train_loss >= now.best_train_loss
-    ):
-        return ""
-    return (
-        f"Validation was best at step {now.best_step:,} ({now.best_loss:.2f} nats) and has risen to "
-        f"{now.val_loss:.2f} while training fell to {now.train_loss:.2f}: the model memorises its text."
-    )
-
-
-def _where(now: Reading) -> str:
-    if now.gap is not None and now.floor is not None:
-        if now.gap < AT_THE_FLOOR:
-            return f"Only {max(now.gap, 0.0):.3f} nats above the floor: almost nothing is left to learn."
-        if now.loss < NEAR_GUESSING * now.start:
-            share = (now.start - now.loss) / (now.start - now.floor)
-            return f"{now.gap:.2f} nats above the floor: {share:.0%} of the way from guessing."
-    if now.loss > now.start + 0.1:
-        return (
-            f"Worse than guessing: {now.loss:.2f} nats against ln V = {now.start:.2f}. "
-            "A smaller learning rate helps."
-        )
-    if now.loss > NEAR_GUESSING * now.start:
-        return f"Still near guessing: {now.loss:.2f} nats of ln V = {now.start:.2f}."
-    choices = math.exp(now.loss)
-    return (
-        f"{now.start - now.loss:.2f} nats better than guessing: as unsure as between "
-        f"{choices:,.1f} equally likely tokens instead of {math.exp(now.start):,.0f}."
+        baselines=baselines(records),
+        earlier_step=earlier["step"],
+        earlier_loss=number(earlier[key]),
     )

@@ -1,10 +1,10 @@
-"""Which run is looked at, and what its owner can do with it."""
+"""Which run is looked at, and what is asked of the store about it."""
 
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from ui import nav, resources, session
+from ui import resources, session
 from ui.lesson import literal
 
 if TYPE_CHECKING:
@@ -75,51 +75,8 @@ def show_problem() -> None:
 
 
 def attempt(action: str, run_id: str, **options: Any) -> None:
-    """Stop, resume or delete a run; what forbids it becomes a sentence on the page. For `on_click`."""
+    """Stop, pause, resume or delete a run; what forbids it becomes a sentence on the page. For `on_click`."""
     try:
         getattr(resources.run_store(), action)(run_id, session.owner(), **options)
     except (ValueError, PermissionError) as error:
         problem(str(error))
-
-
-def buttons(info: "RunInfo") -> None:
-    """What its owner can do with a run; anybody else learns that they can only watch."""
-    if not info.owned_by(session.owner()):
-        st.caption("Somebody else’s run: watch only.")
-        return
-    if info.active:
-        st.button(
-            "Stop", key="training_stop", icon=":material/stop:", on_click=attempt, args=("stop", info.id)
-        )
-        return
-    more = max(100, info.train.steps // 2)
-    if info.state == "finished":
-        st.button(
-            f"{more} more steps",
-            key="training_extend",
-            icon=":material/fast_forward:",
-            on_click=attempt,
-            args=("resume", info.id),
-            kwargs={"steps": info.steps + more},
-        )
-    elif info.can_resume:
-        st.button(
-            "Resume",
-            key="training_resume",
-            icon=":material/play_arrow:",
-            on_click=attempt,
-            args=("resume", info.id),
-        )
-    if info.has_checkpoint:
-        use = f"run:{info.id}"
-        chosen = session.model()
-        if chosen is not None and chosen.id == use:
-            nav.link("generation" if info.model.objective == "clm" else "masking", "Look inside it")
-        else:
-            st.button(
-                "Look inside",
-                key="training_use",
-                icon=":material/search:",
-                on_click=session.choose_model,
-                args=(use,),
-            )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from engine.runs import RunInfo
 
 DIGITS = 4  # significant, of a worked result
+_CHOSEN = "_training_chosen"
 
 
 def samples(records: list[Record]) -> None:
@@ -39,22 +40,40 @@ def _line(name: str, text: str) -> None:
     said.text(text.strip("\n").replace("\n", viz.visible("\n") + "\n"))
 
 
+def chosen(run_id: str) -> int | None:
+    """The step that was pressed on the curve; None: the newest."""
+    steps: dict[str, int] = st.session_state.get(_CHOSEN, {})
+    return steps.get(run_id)
+
+
+def choose(run_id: str, step: int | None) -> None:
+    """Work out the numbers at this step; None: at the newest. For callbacks."""
+    steps = {key: at for key, at in st.session_state.get(_CHOSEN, {}).items() if key != run_id}
+    st.session_state[_CHOSEN] = steps if step is None else {**steps, run_id: step}
+
+
 def worked(info: "RunInfo", records: list[Record], last: Reading) -> None:
-    """Loss, perplexity and bits per byte with the run's numbers."""
+    """Loss, perplexity and bits per byte with the run's numbers, at the newest or the chosen evaluation."""
     st.subheader("The numbers, worked out")
-    now = last
-    steps = [r["step"] for r in records if r["kind"] == "eval"]
-    if not info.active and len(steps) > 1:
-        chosen = st.select_slider("At step", steps, value=steps[-1], key=f"training_step_{info.id}")
-        now = reading.read(records, info.model.vocab_size, chosen) or last
+    step = chosen(info.id)
+    now = last if step is None else reading.read(records, info.model.vocab_size, step) or last
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if now.step == last.step:
+            st.caption("Press the curve to work out the numbers at another step.")
+        else:
+            st.caption(f"At step {now.step:,}, as pressed on the curve.")
+            st.button(
+                "Back to the newest",
+                key="training_newest",
+                on_click=choose,
+                args=(info.id, None),
+                type="tertiary",
+            )
     if not math.isfinite(now.perplexity):
         st.markdown("The loss is not finite here, or too large: its perplexity is beyond all numbers.")
         return
-    left, right = st.columns(2)
-    with left:
-        _worked_now(info, now)
-    with right:
-        _worked_start(info, now)
+    _worked_now(info, now)
+    _worked_start(info, now)
 
 
 def _worked_now(info: "RunInfo", now: Reading) -> None:

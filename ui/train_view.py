@@ -4,7 +4,16 @@ from typing import Any
 
 import streamlit as st
 
-from ui import resources, run_choice, run_list, run_view, session, training_form, training_settings
+from ui import (
+    resources,
+    run_choice,
+    run_list,
+    run_player,
+    run_view,
+    session,
+    training_form,
+    training_settings,
+)
 from ui.lesson import Step, try_this
 
 LETTER = (
@@ -58,31 +67,27 @@ def draw() -> None:
     training_settings.prepare()
     resources.run_store().warm()  # the next run begins at once
     info = run_choice.shown()
-    does, what = st.columns([5, 4], vertical_alignment="center")
-    with does.container(horizontal=True, vertical_alignment="center"):
-        idle = info is None or not info.active
+    idle = info is None or not info.active
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Start training" if idle else "Start another",
             key="training_start",
-            icon=":material/play_arrow:",
+            icon=":material/rocket_launch:",
             type="primary" if idle else "secondary",
             on_click=start,
         )
         if info is not None:
-            run_choice.buttons(info)
-    if info is not None:
-        with what:
-            run_view.headline(info)
+            run_player.draw(info)
     run_choice.show_problem()
 
-    above = st.container()
-    picture, settings = st.columns([2, 1], gap="medium")
-    below = st.container()
-    with picture:
-        if info is None:
+    top = st.container()
+    left, settings = st.columns([2, 1], gap="medium")
+    if info is None:
+        with left:
             run_view.before_the_first_run(training_settings.value("objective"))
-        else:
-            run_view.watch(info, above, below)
+    else:
+        with top:
+            run_view.watch(info, left.container())
     with settings:
         st.markdown("**The next run**")
         training_form.draw()

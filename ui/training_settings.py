@@ -141,7 +141,7 @@ def model_config(vocab_size: int) -> ModelConfig:
 
 
 def train_config() -> TrainConfig:
-    """The chosen way to learn, with about 24 evaluations and 5 checkpoints on the way."""
+    """The chosen way to learn, with about 24 evaluations on the way and 24 moments to go back to."""
     steps = int(value("steps"))
     names = ("optimizer", "learning_rate", "schedule", "weight_decay", "mask_prob")
     chosen: dict[str, Any] = {name: value(name) for name in names}
@@ -150,6 +150,7 @@ def train_config() -> TrainConfig:
         steps=steps,
         eval_every=max(5, steps // 24),
         checkpoint_every=max(50, steps // 5),
+        moments=24,
         aligned_share=0.5 if value("text") == "stories" else 0.0,
         **chosen,
     )

@@ -8,7 +8,8 @@ STATES = {
     "queued": ("gray", ":material/hourglass_empty:"),
     "starting": ("blue", ":material/rocket_launch:"),
     "running": ("green", ":material/trending_down:"),
-    "stopped": ("orange", ":material/pause:"),
+    "paused": ("orange", ":material/pause:"),
+    "stopped": ("orange", ":material/stop:"),
     "finished": ("blue", ":material/flag:"),
     "failed": ("red", ":material/warning:"),
 }

@@ -20,15 +20,31 @@ from viz.theme import (
     perplexity_name,
 )
 
+# Colour and dash of a run. Two with one dash stay apart for colour-blind eyes; none is the floor's.
+RUN_LOOKS = (
+    ("#376EE0", "solid"), ("#A67C00", "dash"), ("#B33C9C", "dot"), ("#0E9855", "dashdot"),
+    ("#CF3F4A", "solid"), ("#7C64DC", "dash"), ("#7A8B1F", "dot"), ("#D65F9E", "dashdot"),
+)  # fmt: skip
 # role -> colour, line width, Plotly dash: never told apart by colour alone
 SERIES_LOOKS = {
     "train": (TRAIN, 1.5, "solid"),
+    "raw": (TRAIN, 1.0, "solid"),  # what a smoothed line was made from, behind it
+    "smooth": (TRAIN, 2.5, "solid"),
     "valid": (VALID, 3.0, "solid"),
     "model": (MODEL, 2.5, "solid"),
     "true": (TRUE, 2.5, "dash"),
     "other": (NEUTRAL, 2.0, "dot"),
+    **{f"run {i}": (color, 2.5, dash) for i, (color, dash) in enumerate(RUN_LOOKS)},
 }
-REFERENCE_LOOKS = {"start": (NEUTRAL, "dot"), "floor": (TRUE, "dash"), "other": (NEUTRAL, "dash")}
+FAINT = {"raw": 0.4}  # role -> opacity, of those that are not opaque
+REFERENCE_LOOKS = {
+    "start": (NEUTRAL, "dot"),
+    "unigram": (NEUTRAL, "dash"),
+    "bigram": (NEUTRAL, "longdash"),
+    "trigram": (NEUTRAL, "dashdot"),
+    "floor": (TRUE, "dash"),
+    "other": (NEUTRAL, "dash"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +59,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """A horizontal line with words on it: the `"start"` (ln V), the `"floor"`, or another."""
+    """A horizontal line with words on it: the `"start"` (ln V), a baseline, the `"floor"`, or another."""
 
     value: float
     label: str

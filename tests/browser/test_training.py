@@ -4,11 +4,16 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from engine.config import ModelConfig, TrainConfig
+from engine.corpus import own_text
+from engine.runs import RunSpec, RunStore
+from engine.tokenizers import byte_tokenizer
 from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, running_server, settle
 
 SOURCE = "The tin fox sat on the red hill. The red hen ran to the tin fox. The sun set on the hill. "
@@ -111,7 +116,7 @@ def last_step(page: Page, run_id: str) -> int:
 
 
 def stop(page: Page, server: Server, run_id: str) -> None:
-    if status(server, run_id)["state"] in ("queued", "starting", "running"):
+    if status(server, run_id)["state"] in ("queued", "starting", "running", "paused"):
         page.locator(".st-key-training_stop").get_by_role("button").click()
         wait_until(lambda: status(server, run_id)["state"] == "stopped", "stop")
 
@@ -190,6 +195,98 @@ def test_a_double_click_is_one_run_and_stop_takes_two_seconds(
     wait_until(lambda: last_step(page, run_id) > at, "the curve goes on")
     stop(page, server, run_id)
     expect(page.locator(".st-key-training_resume")).to_be_visible(timeout=SLOW)
+    no_exception(page)
+
+
+def test_pause_one_step_and_play(training_server: Server, browse: Browse) -> None:
+    server, page = training_server, browse()
+    set_up(page, server, SOURCE * 30, 50_000, seed=4)
+    run_id = start(page)
+    wait_until(lambda: last_step(page, run_id) >= 1, "the first step")
+
+    def press(key: str) -> None:
+        page.locator(f".st-key-training_{key}").get_by_role("button").click(timeout=SLOW)
+
+    press("pause")
+    wait_until(lambda: status(server, run_id)["state"] == "paused", "pause")
+    expect(page.get_by_text("Paused. Play goes on")).to_be_visible(timeout=SLOW)
+    before = status(server, run_id)["step"]
+    wait_until(lambda: last_step(page, run_id) == before, "the curve ends where it was paused")
+    press("one_step")
+    wait_until(lambda: last_step(page, run_id) == before + 1, "one step more")
+    wait_until(lambda: status(server, run_id)["state"] in ("paused", "stopped"), "it waits again")
+    assert status(server, run_id)["step"] == before + 1
+    press("resume")
+    wait_until(lambda: last_step(page, run_id) > before + 1, "it plays")
+    press("stop")
+    wait_until(lambda: status(server, run_id)["state"] == "stopped", "stop")
+    no_exception(page)
+
+
+def made_run(server: Server) -> str:
+    """A run with a past of its own making: five lines that lie close together, and nothing was trained."""
+    tokenizer = byte_tokenizer()
+    spec = RunSpec(
+        "made", own_text(SOURCE * 20), tokenizer, ModelConfig(256, 16, 1, 1, 8), TrainConfig(steps=200)
+    )
+    run_id = RunStore(server.home).create(spec, "a" * 32)
+    records: list[dict] = [
+        {
+            "kind": "baseline",
+            "step": 0,
+            "uniform": 5.545,
+            "unigram": 1.53,
+            "bigram": 1.52,
+            "trigram": 1.5,
+            "bits_per_byte": None,
+        },
+        {"kind": "floor", "step": 0, "value": 1.49},
+    ]
+    for step in range(0, 201, 20):
+        loss = 1.5 + 4 * 2 ** (-step / 25)
+        records.append({"kind": "eval", "step": step, "train_loss": loss, "val_loss": loss, "seconds": step})
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    (server.home / "runs" / run_id / "metrics.jsonl").write_text(lines, "utf-8")
+    return run_id
+
+
+def test_pressing_the_curve_moves_its_cursor_and_no_words_overlap(
+    training_server: Server, browse: Browse
+) -> None:
+    run_id, page = made_run(training_server), browse()
+    open_at(page, f"{training_server.url}/training?run={run_id}")
+    curve = page.locator(f".st-key-training_curve_{run_id} .curve")
+    plot = curve.get_by_role("slider")
+    expect(curve).to_have_attribute("data-last-step", "200")
+    boxes = [tuple(map(int, box.split())) for box in str(curve.get_attribute("data-labels")).split(",")]
+    assert len(boxes) == 5
+    for (x, y, w, h), (u, v, width, height) in combinations(boxes, 2):
+        assert x + w <= u or u + width <= x or y + h <= v or v + height <= y, boxes
+
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    assert box is not None
+    left, right = box["x"] + 48, box["x"] + box["width"] - 52  # the axes
+    at = lambda step: left + step / 200 * (right - left)  # noqa: E731
+    page.mouse.move(at(50), box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(at(190), box["y"] + 60, steps=4)
+    page.mouse.up()
+    expect(curve.get_by_role("button", name="Show all steps")).to_be_visible()
+    zoomed = str(curve.get_attribute("data-view"))
+    middle = sum(map(float, zoomed.split(":"))) / 2
+    assert middle == pytest.approx(120, abs=4)
+    page.mouse.click((left + right) / 2, box["y"] + 60)
+    expect(curve).to_have_attribute("data-chosen", "120")
+    expect(page.get_by_text("At step 120, as pressed on the curve.")).to_be_visible()
+    assert curve.get_attribute("data-view") == zoomed, "an update keeps the zoom"
+
+    plot.focus()
+    plot.press("PageDown")
+    expect(page.get_by_text("At step 100, as pressed on the curve.")).to_be_visible()
+    expect(curve).to_have_attribute("data-chosen", "100")
+    page.get_by_role("button", name="Back to the newest").click()
+    expect(curve).to_have_attribute("data-chosen", "")
     no_exception(page)
 
 

@@ -1,6 +1,6 @@
-"""The loss curve of a run that is still learning: zoom, cursor and legend outlive every update."""
+"""The curve of a run that is still learning: zoom, cursor and legend outlive every update."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,12 +8,16 @@ import streamlit as st
 
 import viz
 from ui.components._shared import asset
-from viz.curves import REFERENCE_LOOKS, SERIES_LOOKS
+from viz.curves import FAINT, REFERENCE_LOOKS, SERIES_LOOKS
 
+_PARTS = ("", "_scale", "_labels", "_draw", "_save")
 _COMPONENT = st.components.v2.component(
-    "loupe_live_curve", html=asset("live_curve.html"), css=asset("live_curve.css"), js=asset("live_curve.js")
+    "loupe_live_curve",
+    html=asset("live_curve.html"),
+    css=asset("live_curve.css"),
+    js="\n".join(asset(f"live_curve{part}.js") for part in _PARTS),
 )
-_DASHES = {"solid": [], "dash": [8, 5], "dot": [2, 4]}
+_DASHES = {"solid": [], "dash": [8, 5], "dot": [2, 4], "longdash": [14, 5], "dashdot": [9, 4, 2, 4]}
 MAX_POINTS = 400  # a line; more would cost every viewer at every update and look the same
 
 
@@ -25,42 +29,76 @@ def live_curve(
     objective: str = "clm",
     x_title: str = "step",
     y_title: str = "loss (nats per token)",
+    unit: str = "nats",
+    perplexity_axis: bool = True,
+    log_x: bool = False,
     log_y: bool = False,
     height: int = 360,
-) -> None:
-    """Draws lines that grow, with loss on the left and its perplexity on the right.
+    cursor: int | None = None,
+    marks: Sequence[int] = (),
+    on_point: Callable[[int], None] | None = None,
+) -> int | None:
+    """Draws lines that grow.
 
     Args:
         series: lines; each is thinned to 400 points. NaN and infinite values are gaps, marked below the axis.
-        references: named horizontal lines: where guessing starts, the floor.
+        references: named horizontal lines: where guessing starts, baselines, the floor.
         key: of the component.
         objective: names the perplexity.
         x_title: title of the steps.
-        y_title: title of the losses, with the unit.
-        log_y: loss on a logarithmic axis.
+        y_title: title of the values, with the unit.
+        unit: of the values, said with a value that is read off.
+        perplexity_axis: whether exp(value) is shown on the right; only losses in nats have one.
+        log_x: steps on a logarithmic axis, which has no step 0.
+        log_y: values on a logarithmic axis, which has none at or below 0.
         height: of the plot, pixels.
+        cursor: step of a line across the plot. It moves when this value changes, and to what is pressed.
+        marks: kept steps, drawn as ticks on the axis.
+        on_point: called with the step of the mark nearest to where the curve was pressed, with the mouse, or
+            with Enter, PageUp and PageDown. Without marks any step can be pressed.
+
+    Returns:
+        The step that was pressed, in the run of the page which that has caused; else None.
     """
     data = {
         "series": [_line(line) for line in series],
         "references": [
             {"value": r.value, "label": r.label, "role": r.role, "color": REFERENCE_LOOKS[r.role][0],
-             "dash": _DASHES[REFERENCE_LOOKS[r.role][1]]}
+             "dash": _DASHES[REFERENCE_LOOKS[r.role][1]], "width": 2 if r.role in ("start", "floor") else 1.5}
             for r in references
             if np.isfinite(r.value)
         ],
         "xTitle": x_title,
         "yTitle": y_title,
-        "perplexity": viz.perplexity_name(objective),
+        "perplexity": viz.perplexity_name(objective) if perplexity_axis else "",
+        "unit": unit,
+        "logX": log_x,
         "logY": log_y,
         "height": height,
+        "cursor": cursor,
+        "marks": [int(step) for step in marks],
+        "presses": on_point is not None,
     }  # fmt: skip
-    _COMPONENT(key=key, data=data)
+
+    def pressed() -> None:
+        step = st.session_state[key].pressed
+        if on_point is not None and isinstance(step, int):
+            on_point(step)
+
+    step = _COMPONENT(key=key, data=data, on_pressed_change=pressed).pressed
+    return step if isinstance(step, int) else None
 
 
 def _line(line: viz.Series) -> dict[str, Any]:
     """One line as JSON: whole steps, values to 7 digits, null where there is no number."""
     x, y = viz.thin(line.steps, line.values, MAX_POINTS)
     color, width, dash = SERIES_LOOKS[line.role]
-    values = [float(f"{v:.7g}") if np.isfinite(v) else None for v in y]
-    steps = [int(v) for v in x]
-    return {"name": line.name, "color": color, "width": width, "dash": _DASHES[dash], "x": steps, "y": values}
+    return {
+        "name": line.name,
+        "color": color,
+        "width": width,
+        "dash": _DASHES[dash],
+        "alpha": FAINT.get(line.role, 1.0),
+        "x": [int(v) for v in x],
+        "y": [float(f"{v:.7g}") if np.isfinite(v) else None for v in y],
+    }
