@@ -46,6 +46,7 @@ class ModelRef:
         step: optimizer steps done.
         context_length: most tokens that it sees.
         corpus: kind of text it learned from: "stories" or another, see `engine.corpus`.
+        dtype: how its weights are kept; "int8" are rounded.
     """
 
     id: str
@@ -58,6 +59,7 @@ class ModelRef:
     step: int
     context_length: int
     corpus: str
+    dtype: str = "float32"
 
     @property
     def label(self) -> str:
@@ -174,6 +176,7 @@ def _summary(folder: str, changed: int) -> dict[str, Any]:
         "context_length": int(content["model"]["context_length"]),
         "step": int(content["step"]),
         "n_params": n_params,
+        "dtype": str(content.get("dtype", "float32")),
     }
 
 
@@ -186,8 +189,26 @@ def load(ref: ModelRef) -> "Checkpoint":
     return _load(ref.folder, ref.identity, ref.id)
 
 
+def load_moment(moment: ModelRef) -> "Checkpoint":
+    """One of the moments of `history`, kept apart so that they don't push the models out that others use.
+
+    Raises:
+        ValueError: one sentence, if the files are damaged or gone.
+    """
+    return _load_moment(moment.folder, moment.identity, moment.id)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _load_moment(folder: str, identity: str, model_id: str) -> "Checkpoint":
+    return _open(folder, identity, model_id)
+
+
 @st.cache_resource(max_entries=8, show_spinner="Opening the model …")
 def _load(folder: str, identity: str, model_id: str) -> "Checkpoint":
+    return _open(folder, identity, model_id)
+
+
+def _open(folder: str, identity: str, model_id: str) -> "Checkpoint":
     import torch
 
     from engine.checkpoints import load_checkpoint

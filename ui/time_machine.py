@@ -1,8 +1,109 @@
 """The chosen model at any kept moment of its training, on the text of all pages."""
 
+from pathlib import Path
+from typing import Any
+
 import streamlit as st
+
+from ui import choice, lesson, resources, session, time_data
+from ui.components import current, select
+from ui.components.moments import moments
+from ui.resources import ModelRef
+from ui.time_parts import Scene, parts_of
+from viz import format_count
+
+MACHINE, PLACE, HEAD = "time_machine", "time_place", "time_head"
+PIECE = 0.25  # seconds of writing in one script run, so that the page stays quick
+POLL = 0.35
 
 
 def draw() -> None:
     """The curve with a cursor, and what the model expects at that moment."""
-    st.info("Coming.")
+    ref, text = session.require_model(), session.text()
+    lesson.look(ref, text)  # says why there is nothing to see, if so
+    kept = time_data.moments_of(ref)
+    waiting = time_data.samples(kept, text).missing > 0
+    st.fragment(_machine, run_every=POLL if waiting else None)(ref, text, kept, waiting)
+    _try(ref, kept)
+
+
+def _machine(ref: ModelRef, text: str, kept: tuple[ModelRef, ...], waiting: bool) -> None:
+    steps = [moment.step for moment in kept]
+    if len(steps) < 2:
+        st.info(
+            "Only one moment of this model’s training was kept, so there is nowhere to go back to. The "
+            "shipped models carry their history, and so does every run that you start here."
+        )
+    now = current(MACHINE, steps[-1])
+    written = time_data.samples(kept, text)
+    try:
+        scene = _scene(ref, text, kept)
+        written.work(steps.index(now) if now in steps else len(steps) - 1, PIECE)
+    except ValueError as error:
+        lesson.explain(error)
+    moments(
+        steps, parts_of(scene, written), key=MACHINE, default=steps[-1],
+        on_place=lambda index: select(PLACE, index), on_head=lambda layer, head: select(HEAD, (layer, head)),
+    )  # fmt: skip
+    if waiting and not written.missing:
+        st.rerun()  # no more polls
+
+
+def _scene(ref: ModelRef, text: str, kept: tuple[ModelRef, ...]) -> Scene:
+    """What is looked at now."""
+    strip, n = lesson.strip_of(ref, text), len(resources.window(ref, text).tokens)
+    last = strip.n_greyed + n - 1
+    choice.begin(PLACE, last, about=(ref.id, text))
+    position = min(max(int(current(PLACE, last)) - strip.n_greyed, 0), n - 1)
+    past = time_data.past(kept, text, position)
+    choice.begin(HEAD, (0, 0), about=ref.id)
+    _, n_layer, n_head, _, _ = past.weights.shape
+    layer, head = current(HEAD, (0, 0))
+    layer, head = min(layer, n_layer - 1), min(head, n_head - 1)
+    truth = time_data.truth(ref, text, position)
+    return Scene(ref, text, past, position, layer, head, truth, _records(ref))
+
+
+def _records(ref: ModelRef) -> list[dict[str, Any]]:
+    """How the training went: losses by step."""
+    from engine.records import read_records
+
+    if ref.kind == "shipped":
+        return read_records(Path(ref.folder) / "metrics.jsonl")[0]
+    try:
+        return list(resources.run_store().history(ref.id.removeprefix("run:")))
+    except ValueError:  # deleted in another window
+        return []
+
+
+def _go(step: int) -> None:
+    """Move the slider. For `on_click`."""
+    select(MACHINE, step)
+
+
+def _recall(step: int, text: str) -> None:
+    """Take another text, at a moment. For `on_click`."""
+    session.set_text(text)
+    select(MACHINE, step)
+
+
+def _try(ref: ModelRef, kept: tuple[ModelRef, ...]) -> None:
+    steps = [moment.step for moment in kept]
+    if len(steps) < 4:
+        return
+    early = steps[len(steps) // 5]
+    lesson.try_this(
+        lesson.Step(
+            "Before the first step, is any token likelier than another? Then press Play.",
+            "Go to the start", _go, (steps[0],),
+        ),
+        lesson.Step(
+            f"What does it expect after only {format_count(early)} steps: what fits, or what is frequent?",
+            f"Go to step {format_count(early)}", _go, (early,),
+        ),
+        lesson.Step(
+            "A story names somebody at its start. At which step does the model first look back for the name?",
+            "Tell of Lily", _recall, (early, lesson.RECALL),
+        ),
+        key="time_try",
+    )  # fmt: skip

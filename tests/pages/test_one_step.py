@@ -1,0 +1,94 @@
+"""One step taken apart, without a browser."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from engine.runs import RunStore
+from tests.engine.test_one_step import CONFIG, run_with_checkpoints
+from tests.pages.conftest import OpenPage, component, plotly
+
+VIEW = {"watch": "One step"}
+STAGES = ("1 Batch", "2 Loss", "3 Gradients", "4 Update", "5 Before and after")
+
+
+@pytest.fixture(autouse=True)
+def fresh(loupe_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("engine.one_step.STORIES", 60)
+    monkeypatch.setattr(RunStore, "_pump", lambda self: None, raising=False)
+    yield
+    st.cache_resource.clear()
+
+
+def said(at: AppTest) -> str:
+    kinds = ("info", "warning", "markdown", "caption", "latex")
+    return "\n".join(str(e.value) for kind in kinds for e in at.get(kind))
+
+
+@pytest.mark.parametrize("model", ["stories-clm", "stories-mlm"])
+def test_every_stage_of_a_shipped_model(open_page: OpenPage, model: str) -> None:
+    at = open_page("training", query={**VIEW, "model": model})
+    for stage in STAGES:
+        at.session_state["step_stage"] = stage
+        at.run()
+        assert not at.exception, (stage, at.exception[0].value)
+    assert "optimizer starts fresh" in said(at) and "stories made anew" in said(at)
+
+
+def test_the_targets_are_the_inputs_shifted_by_one(open_page: OpenPage) -> None:
+    at = open_page("training", query=VIEW)
+    chips = [chip for group in component(at, "step_batch_0")["groups"] for chip in group["chips"]]
+    read = ["".join(piece for piece, _ in chip["parts"]) for chip in chips]
+    assert [chip["value"] for chip in chips][:-1] == read[1:]
+
+
+def test_next_step_goes_on_and_back_returns(open_page: OpenPage) -> None:
+    at = open_page("training", query=VIEW)
+
+    def step() -> tuple[str, str]:
+        found = re.search(r"\*\*Step ([\d,]+)\*\* · loss of the batch \*\*([\d.]+)\*\*", said(at))
+        assert found
+        return found[1], found[2]
+
+    first = step()
+    assert first[0] == "133"
+    at.button(key="step_next").click().run()
+    second = step()
+    assert second[0] == "134" and second[1] != first[1]
+    at.button(key="step_back").click().run()
+    assert step() == first
+
+
+def test_a_run_takes_its_own_step_and_its_record_agrees(open_page: OpenPage, loupe_home: Path) -> None:
+    folder, events = run_with_checkpoints(loupe_home, CONFIG)
+    steps = [e for e in events if type(e).__name__ == "StepEvent"]
+    (folder / "metrics.jsonl").write_text(
+        "".join(
+            json.dumps({"kind": "step", "step": e.step, "loss": e.loss, "grad_norm": e.grad_norm}) + "\n"
+            for e in steps
+        )
+    )
+    at = open_page("training", query={**VIEW, "model": f"run:{folder.name}"}, **{"_owner": "a" * 32})
+    at = open_page("training", query={**VIEW, "model": f"run:{folder.name}"})
+    assert not at.exception
+
+
+def test_squares_of_the_bars_are_the_square_of_the_norm(open_page: OpenPage) -> None:
+    at = open_page("training", query=VIEW, step_stage=STAGES[2])
+    assert not at.exception
+    (bars,) = plotly(at, "step_gradients")["data"]
+    from tests.pages.tiny import array
+
+    total = float((array(bars["x"]) ** 2).sum()) ** 0.5
+    found = re.search(r"length of the gradient \*\*([\d.]+)\*\*", said(at))
+    assert found and float(found[1]) == pytest.approx(total, rel=1e-3)
+
+
+def test_an_empty_text_still_shows_the_batch(open_page: OpenPage) -> None:
+    at = open_page("training", query=VIEW, text="", step_stage=STAGES[4])
+    assert not at.exception and "text in the sidebar is empty" in said(at)

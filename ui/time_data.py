@@ -1,0 +1,168 @@
+"""What a text looks like at every kept moment of a model's training: computed once, shared by all people."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from engine.metrics import softmax
+from engine.model import Transformer
+from engine.moments import around, fill_in, leaders, look, write_on
+from engine.sampling import TextStream
+from ui import hiding, lesson, resources
+from ui.resources import ModelRef
+from viz import format_count
+
+DRAWN = 48  # tokens in the map of a head: more can't be read
+WRITTEN = 40  # tokens of a sample
+SEED = 1  # of every sample, so that only the weights differ
+EVERY = 3  # a masked model fills in every third token
+LINES, BARS = 6, 8
+
+Piece = tuple[str, str]  # text, and what it is: "given", "own", "right", "wrong"
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """A text at S moments, seen from one position; its arrays can't be changed.
+
+    Attributes:
+        moments: oldest first.
+        probs: (S,V) float64 for the position.
+        log_probs: (S,T) of each token; NaN where it was not asked for.
+        weights: (S,L,H,n,n) uint8, 0 to 255: attention among the positions of `part`.
+        part: positions that the maps show.
+    """
+
+    moments: tuple[ModelRef, ...]
+    probs: NDArray[np.float64]
+    log_probs: NDArray[np.float64]
+    weights: NDArray[np.uint8]
+    part: range
+
+    @property
+    def steps(self) -> list[int]:
+        """(S,) optimizer steps done."""
+        return [moment.step for moment in self.moments]
+
+    def leaders(self, came: int | None) -> list[int]:
+        """Ids of the tokens that get a line."""
+        ids: list[int] = leaders(self.probs, min(LINES, self.probs.shape[1]), also=came).tolist()
+        return ids
+
+
+def moments_of(ref: ModelRef) -> tuple[ModelRef, ...]:
+    """The kept moments of a model, one for each step, oldest first."""
+    return tuple({moment.step: moment for moment in resources.history(ref)}.values())
+
+
+def past(moments: tuple[ModelRef, ...], text: str, position: int) -> Past:
+    """Read the text at every moment.
+
+    Raises:
+        ValueError: one sentence, if a checkpoint is damaged, or a model's output is not finite.
+    """
+    return _past(tuple((m.folder, m.identity) for m in moments), text, position, moments)
+
+
+@st.cache_resource(max_entries=24, show_spinner="Opening the kept moments of the training …")
+def _past(key: tuple[tuple[str, str], ...], text: str, position: int, _moments: tuple[ModelRef, ...]) -> Past:
+    probs, log_probs, weights, part = [], [], [], range(0)
+    for moment in _moments:
+        saved = resources.load_moment(moment)
+        seen = look(saved.model, saved.tokenizer, text, position)
+        if not np.isfinite(seen.logits).all():
+            raise ValueError(
+                f"At step {format_count(moment.step)} the model’s output is not finite: its training "
+                "diverged. Choose another model."
+            )
+        part = around(len(seen.log_probs), position, DRAWN)
+        drawn = seen.attentions[:, :, part.start : part.stop, part.start : part.stop]
+        probs.append(softmax(seen.logits))
+        log_probs.append(seen.log_probs)
+        weights.append(np.rint(drawn * 255).astype(np.uint8))
+    found = Past(_moments, np.stack(probs), np.stack(log_probs), np.stack(weights), part)
+    for array in (found.probs, found.log_probs, found.weights):
+        array.setflags(write=False)
+    return found
+
+
+def truth(ref: ModelRef, text: str, position: int) -> NDArray[np.float64] | None:
+    """What is true (V,): for a causal model after the position, for a masked one in it; None if unknown."""
+    if ref.objective == "clm":
+        known = lesson.truth_of(ref, text)
+        return known.after(position) if known else None
+    ids = tuple(token.id for token in resources.window(ref, text).tokens)
+    if resources.window(ref, text).unused:
+        return None  # the exact answer would need the whole text, which the model has not read
+    try:
+        row: NDArray[np.float64] = hiding.true_in_gap(ref, ids, (position,), position)
+    except ValueError:
+        return None
+    return row if np.isfinite(row).all() else None
+
+
+class Samples:
+    """What each moment wrote: filled bit by bit, nearest to the chosen moment first."""
+
+    def __init__(self, moments: Sequence[ModelRef], text: str) -> None:
+        """See `samples`."""
+        self._moments, self._text = list(moments), text
+        self._done: dict[int, list[Piece]] = {}
+
+    def got(self) -> list[list[Piece] | None]:
+        """(S,) what is ready."""
+        return [self._done.get(i) for i in range(len(self._moments))]
+
+    @property
+    def missing(self) -> int:
+        """How many are not ready."""
+        return len(self._moments) - len(self._done)
+
+    def work(self, at: int, seconds: float) -> None:
+        """Write for about so long: the moment `at`, then its neighbours, and so on outwards."""
+        end = time.monotonic() + seconds
+        for i in sorted(range(len(self._moments)), key=lambda i: abs(i - at)):
+            if i not in self._done:
+                self._done[i] = _sample(self._moments[i], self._text)
+                if time.monotonic() > end:
+                    return
+
+
+def samples(moments: tuple[ModelRef, ...], text: str) -> Samples:
+    """The samples after a text, shared by all who look at it."""
+    return _samples(tuple((m.folder, m.identity) for m in moments), text, moments)
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def _samples(key: tuple[tuple[str, str], ...], text: str, _moments: tuple[ModelRef, ...]) -> Samples:
+    return Samples(_moments, text)
+
+
+def _sample(moment: ModelRef, text: str) -> list[Piece]:
+    saved = resources.load_moment(moment)
+    ids = [token.id for token in resources.window(moment, text).tokens]
+    if moment.objective == "clm":
+        written = write_on(saved.model, saved.tokenizer, ids, n_tokens=WRITTEN, seed=SEED)
+        return [(_ending(text), "given"), (written, "own")]
+    return _filled(saved.model, ids, saved.tokenizer.token_bytes, saved.tokenizer.mask_id)
+
+
+def _ending(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else "… " + text[-most:].lstrip()
+
+
+def _filled(model: Transformer, ids: list[int], data_of: Callable[[int], bytes], mask_id: int) -> list[Piece]:
+    """The text with every third token hidden and filled in: which were right, which not."""
+    hidden = list(range(min(1, len(ids) - 1), len(ids), EVERY))
+    best = dict(zip(hidden, fill_in(model, ids, hidden, mask_id), strict=True))
+    pieces: list[Piece] = []
+    for i, token_id in enumerate(ids):
+        stream = TextStream()
+        shown = stream.push(data_of(best.get(i, token_id))) + stream.end()
+        kind = "given" if i not in best else "right" if best[i] == token_id else "wrong"
+        pieces.append((shown, kind))
+    return pieces

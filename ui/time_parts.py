@@ -1,0 +1,230 @@
+"""The time machine's picture as numbers and words, for the component that draws it."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import viz
+from engine import reading
+from engine.metrics import most_likely, tail_of
+from ui import lesson, resources
+from ui.components.moments import chips
+from ui.resources import ModelRef
+from ui.time_data import BARS, SEED, WRITTEN, Past, Samples
+from viz import moments as drawn
+
+KEPT = {"int8": "kept in 8 bits", "float16": "kept in 16 bits"}
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What is looked at: a model's past, from one position, through one head.
+
+    Attributes:
+        position: counted in the tokens that the model reads.
+        truth: (V,) the true distribution for the position, if known.
+        records: of the training, for the curve.
+    """
+
+    ref: ModelRef
+    text: str
+    past: Past
+    position: int
+    layer: int
+    head: int
+    truth: NDArray[np.float64] | None
+    records: list[dict[str, Any]]
+
+    @property
+    def causal(self) -> bool:
+        """Whether the model predicts the next token."""
+        return self.ref.objective == "clm"
+
+    @property
+    def ids(self) -> list[int]:
+        """(T,) ids of the text that is read."""
+        return [token.id for token in resources.window(self.ref, self.text).tokens]
+
+    @property
+    def came(self) -> int | None:
+        """Id of the token that the position has to predict, if the text has one."""
+        at = self.position + self.causal
+        return self.ids[at] if at < len(self.ids) else None
+
+    def name(self, token_id: int) -> str:
+        """How a token is written."""
+        return viz.visible(self._data(token_id))
+
+    def _data(self, token_id: int) -> bytes:
+        try:
+            return resources.tokenizer(self.ref).token_bytes(token_id)
+        except ValueError:
+            return f"id {token_id}".encode()  # a gap in a published vocabulary
+
+    def parts(self, token_id: int) -> list[tuple[str, bool]]:
+        """A token in pieces that can be seen."""
+        return viz.visible_parts(self._data(token_id)[:40])
+
+
+def parts_of(scene: Scene, samples: Samples) -> dict[str, Any]:
+    """Everything that the component draws."""
+    lines = scene.past.leaders(scene.came)
+    rows, names = _bars(scene, lines)
+    n_rest = scene.past.probs.shape[1] - (len(rows[-1]) - 1)
+    true = None if scene.truth is None else scene.truth[lines]
+    came = lines.index(scene.came) if scene.came in lines else None
+    return {
+        "chips": _chips(scene),
+        "notes": _notes(scene),
+        "said": [_said(scene, row, moment) for row, moment in zip(rows, scene.past.moments, strict=True)],
+        "heading": _heading(scene),
+        "bars": {
+            "rows": rows,
+            "names": names,
+            "truth": scene.truth is not None,
+            "rest": f"{viz.format_count(n_rest)} others",
+            "color": viz.objective_color(scene.ref.objective) if not scene.causal else viz.MODEL,
+            "cameNote": "the token that stands in the text",
+        },
+        "lines": drawn.prob_lines(
+            [scene.name(i) for i in lines], scene.past.probs[:, lines], true=true, came=came
+        ),
+        "linesTitle": f"Probability {'after' if scene.causal else 'in place of'} “{_here(scene, 14)}”",
+        "curve": _curve(scene),
+        "head": _head(scene),
+        "samples": samples.got(),
+        "sampleHeading": "What it would write" if scene.causal else "Every third token hidden, and filled in",
+        "sampleNote": _sample_note(scene),
+    }
+
+
+def _here(scene: Scene, most: int = 24) -> str:
+    return viz.clip(scene.name(scene.ids[scene.position]), most)
+
+
+def _heading(scene: Scene) -> list[tuple[str, bool]]:
+    here = (_here(scene), True)
+    if scene.causal:
+        return [(f"After token {scene.position}, “", False), here, ("”, comes …", False)]
+    return [(f"Token {scene.position}, “", False), here, ("”, is hidden. It could be …", False)]
+
+
+def _chips(scene: Scene) -> dict[str, Any]:
+    strip = lesson.strip_of(scene.ref, scene.text)
+    most = math.log(scene.past.probs.shape[1])
+    looks = [drawn.chip_looks(row, most) for row in scene.past.log_probs]
+    found = chips(
+        strip.segments,
+        selected=strip.n_greyed + scene.position,
+        n_greyed=strip.n_greyed,
+        hidden=not scene.causal,
+    )
+    what = (
+        "Under each token: the surprise at this moment, in nats. Press one to see what comes after it."
+        if scene.causal
+        else "Under each token: the surprise in nats if it alone were hidden. Press one to hide it."
+    )
+    if not scene.causal and np.isnan(scene.past.log_probs[-1]).any():
+        what += " In a text so long, only those near the hidden one are asked for."
+    return {
+        **found,
+        "label": "The text, each token with its surprise at this moment",
+        "note": what,
+        "values": [texts for texts, _ in looks],
+        "colors": [colors for _, colors in looks],
+    }
+
+
+def _bars(scene: Scene, lines: list[int]) -> tuple[list[list[dict[str, Any]]], dict[int, Any]]:
+    rows: list[list[dict[str, Any]]] = []
+    names: dict[int, Any] = {}
+    for probs in scene.past.probs:
+        top = most_likely(probs, BARS, also=scene.came)
+        ids = top.ids.tolist()
+        known = scene.truth
+        rows.append(
+            drawn.bar_rows(
+                ids,
+                top.probs,
+                tail=top.tail,
+                true=None if known is None else known[ids],
+                true_tail=0.0 if known is None else tail_of(known, ids),
+                came=scene.came,
+                lines=lines,
+            )
+        )
+        names |= {i: scene.parts(i) for i in ids if i not in names}
+    return rows, names
+
+
+def _notes(scene: Scene) -> list[str]:
+    """What stands beside the step: the loss there, and how the weights were kept."""
+    losses = {r["step"]: r.get("val_loss") for r in scene.records if r["kind"] == "eval"}
+    notes = []
+    for moment in scene.past.moments:
+        loss = losses.get(moment.step)
+        words = [] if loss is None else [f"loss {loss:.4f} nats on unseen text"]
+        words += [KEPT[moment.dtype]] if moment.dtype in KEPT else []
+        notes.append(" · ".join(words))
+    return notes
+
+
+def _said(scene: Scene, rows: list[dict[str, Any]], moment: ModelRef) -> str:
+    best = rows[0]
+    return f"step {viz.format_count(moment.step)}, likeliest {scene.name(best['id'])}, {best['text']}"
+
+
+def _curve(scene: Scene) -> dict[str, Any]:
+    lines = reading.curves(scene.records)
+    series = []
+    if len(lines.steps):
+        series.append(viz.Series("training", lines.steps, lines.losses, "train"))
+    if len(lines.eval_steps):
+        series.append(viz.Series("unseen text", lines.eval_steps, lines.val_losses, "valid"))
+    floor = next((reading.number(r["value"]) for r in scene.records if r["kind"] == "floor"), math.nan)
+    marks = [viz.Reference(math.log(scene.past.probs.shape[1]), "ln V", "start")]
+    marks += [viz.Reference(floor, "floor", "floor")] if math.isfinite(floor) else []
+    title = "Loss, nats per token" if scene.causal else "Masked-token loss, nats"
+    return drawn.curve(series, marks, title)
+
+
+def _head(scene: Scene) -> dict[str, Any]:
+    part = scene.past.part
+    weights = scene.past.weights[:, scene.layer, scene.head]  # (S,n,n)
+    names = [scene.name(i) for i in scene.ids[part.start : part.stop]]
+    row = scene.position - part.start
+    said = []
+    for moment in weights:
+        best = int(moment[row].argmax())
+        said.append(
+            f"“{viz.clip(names[row], 20)}” looks most at “{viz.clip(names[best], 20)}” "
+            f"(position {part.start + best}): {moment[row, best] / 255:.2f}."
+        )
+    _, n_layer, n_head, _, _ = scene.past.weights.shape
+    return {
+        "weights": drawn.head_weights(weights),
+        "names": names,
+        "causal": scene.causal,
+        "row": row,
+        "color": viz.objective_color(scene.ref.objective),
+        "said": said,
+        "layers": n_layer,
+        "heads": n_head,
+        "layer": scene.layer,
+        "head": scene.head,
+    }
+
+
+def _sample_note(scene: Scene) -> str:
+    if scene.causal:
+        return (
+            f"Up to {WRITTEN} tokens after the text, drawn at temperature 1 with seed {SEED} at every "
+            "moment: only the weights differ."
+        )
+    return (
+        "All of these are hidden at once; each is filled with the best guess. Underlined: the token of the "
+        "text. With a wavy line: another one."
+    )

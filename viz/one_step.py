@@ -1,0 +1,79 @@
+"""One training step in pictures: how long each part's gradient is, and how far its weights move."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from viz.curves import round_ticks
+from viz.text import escape, format_number, format_tick
+from viz.theme import FONT_SIZE, INK, MODEL, NEUTRAL, finish
+
+
+def part_bars(
+    names: Sequence[str], values: ArrayLike, *, title: str, second: ArrayLike | None = None,
+    labels: tuple[str, str] = ("", ""), log_x: bool = False,
+) -> go.Figure:  # fmt: skip
+    """A bar for each part of a model, the first on top.
+
+    Args:
+        names: (K,) of the parts; not escaped.
+        values: (K,) of 0 or more.
+        title: of the axis, with the unit.
+        second: (K,) another number of each part, as paler bars.
+        labels: what the two kinds of bars are, for the legend.
+        log_x: a logarithmic axis, where numbers of 0 have no bar.
+    """
+    rows = [np.asarray(v, np.float64) for v in ([values] if second is None else [values, second])]
+    fig = go.Figure()
+    for k, row in enumerate(rows):
+        fig.add_trace(
+            go.Bar(
+                y=np.arange(len(row), dtype=np.int32),
+                x=np.where(row > 0, row, np.nan) if log_x else row,
+                orientation="h",
+                name=escape(labels[k] or title),
+                marker={"color": NEUTRAL, "pattern": {"shape": "/", "size": 5, "solidity": 0.5}}
+                if k
+                else {"color": MODEL},
+                text=[format_number(v) for v in row],
+                textposition="outside",
+                constraintext="none",
+                textfont={"size": FONT_SIZE, "color": INK},
+                cliponaxis=False,
+                customdata=[[escape(name), repr(float(v))] for name, v in zip(names, row, strict=True)],
+                hovertemplate="%{customdata[0]}<br>" + escape(labels[k] or title) + ": %{customdata[1]}"
+                "<extra></extra>",
+            )
+        )
+    seen = np.concatenate(rows)
+    top, least = float(seen.max(initial=0.0)) or 1.0, float(seen[seen > 0].min(initial=np.inf))
+    if log_x:
+        least = least if np.isfinite(least) else 0.1
+        ticks = round_ticks(least, max(top, least * 10), most=6)
+        fig.update_xaxes(
+            type="log",
+            range=[np.log10(least / 2), np.log10(top) + 0.25 * (np.log10(top / least) + 1)],
+            tickvals=ticks,
+            ticktext=[format_tick(v) for v in ticks],
+        )
+    else:
+        fig.update_xaxes(range=[0, top * 1.25], nticks=5)
+    fig.update_xaxes(title_text=escape(title))
+    fig.update_yaxes(
+        tickvals=list(range(len(names))), ticktext=[escape(name) for name in names],
+        range=[len(names) - 0.5, -0.5], showgrid=False,
+    )  # fmt: skip
+    most = int(rows[0].argmax()) if len(names) else 0
+    alt = f"{title} of {len(names)} parts."
+    alt += f" Largest: {names[most]}, {format_number(float(rows[0][most]))}." if len(names) else ""
+    both = second is not None
+    return finish(
+        fig,
+        height=len(names) * (24 + 14 * both) + 66 + 30 * both,
+        alt=alt,
+        barmode="group",
+        showlegend=both,
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+    )
