@@ -29,7 +29,7 @@ def begin(
         select(key, default)
 
 
-def hold(key: str, value: int, about: object) -> None:
+def hold(key: str, value: int | tuple[int, int], about: object) -> None:
     """For a button: select `value` in a component, also where what it is about changes in the same run."""
     st.session_state[f"_{key}_about"] = about
     select(key, value)

@@ -1,8 +1,106 @@
 """All runs on this server: the queue, the limits, and the best of each text by bits per byte."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import streamlit as st
+
+from ui import class_board, resources, run_choice, session
+from ui.class_board import WATCHED
+from ui.words import counted, duration, literal
+from viz import format_count
+
+if TYPE_CHECKING:
+    from engine.run_info import RunInfo
+
+POLL_SECONDS = 2.0  # while anything runs or waits
+FIRST = 8  # runs of a list that are named
 
 
 def draw() -> None:
-    """The board of a class."""
-    st.info("Coming.")
+    """The board of a class: who trains now, who waits, and who got furthest with each text."""
+    run_choice.show_problem()
+    infos = resources.run_store().list()
+    if not infos:
+        _nobody_yet()
+        return
+    boards = class_board.boards()
+    what, size = st.columns([3, 1], vertical_alignment="bottom")
+    with what:
+        chosen = class_board.choose(boards) if boards else None
+    large = size.toggle(
+        "Large letters", key="class_large", bind="query-params",
+        help="For a projector: to be read from the back of the room.",
+    )  # fmt: skip
+    st.fragment(_live, run_every=POLL_SECONDS if any(i.active for i in infos) else None)(
+        chosen, large, _standing(infos), tuple(class_board.key(b) for b in boards)
+    )
+
+
+def _standing(infos: "Sequence[RunInfo]") -> bool:
+    return any(info.active for info in infos)
+
+
+def _live(
+    chosen: class_board.Key | None, large: bool, active: bool, known: tuple[class_board.Key, ...]
+) -> None:
+    """What changes while runs go on."""
+    infos = resources.run_store().list()
+    boards = class_board.boards()
+    if (
+        st.session_state.pop(WATCHED, False)
+        or _standing(infos) != active
+        or {class_board.key(board) for board in boards} != set(known)
+    ):
+        st.rerun()  # to another view, at another pace, or with another text to choose
+    board = next((board for board in boards if class_board.key(board) == chosen), None)
+    if board is not None:
+        class_board.draw(board, large)
+    else:
+        st.info("Nothing was measured yet. A run stands here after its first evaluation on held-out text.")
+    _queue(infos, large)
+
+
+def _queue(infos: "Sequence[RunInfo]", large: bool) -> None:
+    """Who trains and who waits, and how many may at once."""
+    slots = resources.run_store().slots
+    at_work = [info for info in infos if info.active and info.state != "queued"]
+    waiting = sorted((info for info in infos if info.state == "queued"), key=lambda i: i.queue_place or 0)
+    st.subheader("Now")
+    with st.grid(3, min_column_width=150, gap="small"):
+        st.metric("Training", f"{len(at_work)} of {slots}")
+        st.metric("Waiting", format_count(len(waiting)))
+        st.metric("Ended", format_count(len(infos) - len(at_work) - len(waiting)))
+    st.caption(
+        f"At most {counted(slots, 'run')} at once on this computer: more would slow all of them down. "
+        "The others wait their turn, first come, first served, and begin by themselves."
+    )
+    size = "#### " if large else ""
+    for info in at_work[:FIRST]:
+        left = f" · {duration(info.eta_s)} left" if info.eta_s is not None else ""
+        state = "" if info.state == "running" else f" · {info.state}"
+        text = f"{size}{_name(info)} · step {info.step:,} of {info.steps:,}{state}{left}"
+        st.progress(min(1.0, info.step / max(info.steps, 1)), text)
+    _rest(len(at_work))
+    for info in waiting[:FIRST]:
+        st.markdown(f"{size}Place {info.queue_place}: {_name(info)}")
+    _rest(len(waiting))
+    for info in [i for i in infos if i.state == "failed" and i.owned_by(session.owner())][:2]:
+        st.warning(f"**{literal(info.name)}** ended early. {literal(info.message)}")
+
+
+def _rest(n: int) -> None:
+    if n > FIRST:
+        st.caption(f"… and {n - FIRST} more.")
+
+
+def _name(info: "RunInfo") -> str:
+    return f"**{literal(info.name)}**" + (" (mine)" if info.owned_by(session.owner()) else "")
+
+
+def _nobody_yet() -> None:
+    st.info(
+        "Nobody has trained here yet. Each run of this server will stand here with its best bits per byte, "
+        "text by text. Start one in the view Train; others open the same address in their browsers."
+    )
+    st.button("Go to Train", key="class_go_train", on_click=class_board.go_train, type="primary")

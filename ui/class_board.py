@@ -1,0 +1,156 @@
+"""The standings of one text: a picture to press, a run to watch, and all numbers."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from engine import reading
+from ui import resources, run_choice, session
+from ui.components import show
+from ui.words import OBJECTIVES, counted, literal
+from viz import format_number
+from viz.runs import standing_dots
+
+if TYPE_CHECKING:
+    from engine.board import Board
+
+Key = tuple[str, float, str]  # fingerprint of the text, share held out, objective
+WATCHED = "_class_watched"
+FIRST = 10  # runs in the picture
+UNITS = {"clm": "held-out bits per byte", "mlm": "loss per hidden token (nats)"}
+
+
+def key(board: "Board") -> Key:
+    """What makes a board that board."""
+    return board.sha256, board.val_share, board.objective
+
+
+def boards() -> "list[Board]":
+    """The boards of this server, computed once for all who look within a second or so."""
+    return _boards(str(resources.home()))
+
+
+@st.cache_resource(ttl=1.5, max_entries=4, show_spinner=False)
+def _boards(home: str) -> "list[Board]":
+    from engine.board import standings
+
+    return standings(resources.run_store())
+
+
+def choose(found: "Sequence[Board]") -> Key:
+    """The board that is looked at: of the text with the most runs, unless another is chosen."""
+    keys = {_address(board): board for board in found}
+    if st.session_state.get("class_text") not in keys:
+        st.session_state["class_text"] = next(iter(keys))
+    chosen = st.selectbox(
+        "Text", list(keys), format_func=lambda k: _title(keys[k], found) if k in keys else k,
+        key="class_text", persist_state="session",
+    )  # fmt: skip
+    return key(keys[str(chosen)])
+
+
+def _address(board: "Board") -> str:
+    return " ".join(map(str, key(board)))
+
+
+def _title(board: "Board", found: "Sequence[Board]") -> str:
+    twins = [b for b in found if (b.text, b.objective) == (board.text, board.objective)]
+    apart = f" {board.sha256[:6]}" if len(twins) > 1 else ""
+    runs = counted(len(board.rows), "run")
+    return f"{board.text or 'a text'}{apart}: guess the {OBJECTIVES[board.objective]} ({runs})"
+
+
+def draw(board: "Board", large: bool) -> None:
+    """The standings, the best on top."""
+    mine = {info.id for info in resources.run_store().list(session.owner())}
+    rows = board.rows[:FIRST]
+    leader = rows[0]
+    unit = "bits per byte" if board.objective == "clm" else "nats per hidden token"
+    lead = f"{literal(leader.name)} leads with {format_number(leader.score, 4)} {unit}"
+    st.markdown(f"{'##' if large else '###'} {lead}")
+    show(
+        standing_dots(
+            [row.name for row in rows],
+            [row.score for row in rows],
+            unit=UNITS[board.objective],
+            floor=_floor(board),
+            mine=[i for i, row in enumerate(rows) if row.run_id in mine],
+            size=26 if large else 18,
+        ),
+        key="class_standings",
+        on_press=lambda _, row: watch(rows[row].run_id),
+    )
+    said = "Press a dot to watch that run. The diamond is mine." if mine else "Press a dot to watch that run."
+    if board.objective == "mlm":
+        said += " Masked runs stand apart: hidden tokens are another task, which has no bits per byte."
+    if len(board.rows) > FIRST:
+        said += f" {len(board.rows) - FIRST} more stand in the table."
+    said += " Names are chosen in the view Train, under More settings, or later in the view Runs."
+    st.caption(said)
+    _pick(board)
+    with st.expander("All numbers"):
+        _table(board, mine)
+
+
+def _pick(board: "Board") -> None:
+    """The same by keyboard, and for the runs that have no dot."""
+    names = {row.run_id: f"{row.place} {row.name}" for row in board.rows}
+    box = f"class_run_{board.objective}_{board.sha256[:8]}"
+    if st.session_state.get(box, "") not in names:
+        st.session_state[box] = next(iter(names))  # at first, and when the chosen one was deleted
+    what, does = st.columns([3, 1], vertical_alignment="bottom")
+    chosen = what.selectbox(
+        "Watch a run", list(names), format_func=lambda run_id: names.get(run_id, ""), key=box
+    )
+    does.button("Watch it", key="class_watch", on_click=watch, args=(str(chosen),), width="stretch")
+
+
+def watch(run_id: str) -> None:
+    """Open a run in the view Train; only its owner can do more than watch. For callbacks."""
+    run_choice.show(run_id)
+    go_train()
+
+
+def go_train() -> None:
+    """Open the view Train. For callbacks."""
+    st.session_state["watch"] = "Train"
+    st.session_state[WATCHED] = True
+
+
+def _floor(board: "Board") -> float | None:
+    """What the source of the text itself reaches, from the first run that knows it."""
+    store, unit = resources.run_store(), "bits_per_byte" if board.objective == "clm" else "nats"
+    if board.kind != "stories":
+        return None
+    for row in board.rows[:FIRST]:
+        floor = reading.floor_of(store.history(row.run_id), unit)
+        if floor is not None:
+            return floor
+    return None
+
+
+def _table(board: "Board", mine: set[str]) -> None:
+    rows = board.rows
+    st.dataframe(
+        {
+            "place": [row.place for row in rows],
+            "run": [row.name for row in rows],
+            "whose": ["mine" if row.run_id in mine else "" for row in rows],
+            UNITS[board.objective]: [row.score for row in rows],
+            "at step": [row.at_step for row in rows],
+            "steps": [f"{row.step:,} of {row.steps:,}" for row in rows],
+            "state": [row.state for row in rows],
+            "parameters": [row.parameters for row in rows],
+            "vocabulary": [row.vocabulary for row in rows],
+        },
+        hide_index=True,
+        height="content",
+        key="class_table",
+        column_config={
+            UNITS[board.objective]: st.column_config.NumberColumn(format="%.4g"),
+            "at step": st.column_config.NumberColumn(format="localized"),
+            "parameters": st.column_config.NumberColumn(format="localized"),
+        },
+        alt=f"All runs on {board.text}, the best first",
+    )

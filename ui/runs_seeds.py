@@ -1,0 +1,112 @@
+"""What the seed alone changes, and whether a difference between two settings is more than that."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from engine.run_sets import contrast
+from ui import resources, run_choice, runs_choice, session, worked_runs
+from ui.runs_choice import RunSet
+from ui.runs_tables import Result, written
+from ui.words import counted, literal
+from viz import format_number
+
+MORE = 4
+
+
+def draw(sets: Sequence[RunSet], found: Sequence[Result]) -> None:
+    """A sentence on each set of one objective, a button for more seeds, and two sets compared."""
+    masked = sets[0].objective == "mlm"
+    st.subheader("How much is the seed?" + (" (hidden tokens)" if masked else ""))
+    st.markdown(
+        "The same settings with another seed end a little higher or lower. A difference between two settings "
+        "means something only if it is larger than that."
+    )
+    for each, result in zip(sets, found, strict=True):
+        _one(each, result)
+    if len(sets) > 1:
+        _two(sets, found, sets[0].objective)
+
+
+def _one(each: RunSet, result: Result) -> None:
+    what, does = st.columns([3, 2], vertical_alignment="center")
+    ended = sum(not info.active for info in each.infos)
+    text = f"**{literal(each.tag)}**: {counted(len(each.infos), 'seed')}"
+    if each.active:
+        text += f", {ended} ended"
+    if result.best.n:
+        text += f". Best loss {literal(written(result.best))} nats."
+    what.markdown(text)
+    if not each.mine:
+        does.caption("Somebody else’s run: watch only.")
+        return
+    with does.container(horizontal=True, horizontal_alignment="right"):
+        groups = {info.group for info in each.infos if info.active and info.group}
+        for group in sorted(groups):
+            st.button("Stop the repeats", key=f"runs_stop_{each.id}", on_click=_stop, args=(group,))
+        if not groups:
+            st.button(
+                f"Repeat with {MORE} more seeds", key=f"runs_repeat_{each.id}", icon=":material/casino:",
+                on_click=repeat, args=(each,),
+            )  # fmt: skip
+
+
+def repeat(each: RunSet) -> None:
+    """Start the same run with more seeds. For `on_click`."""
+    from engine.repeats import more_seeds
+
+    try:
+        resources.run_store().start_many(more_seeds(each.infos[0], each.seeds, MORE), session.owner())
+    except (ValueError, PermissionError) as error:
+        run_choice.problem(str(error))
+    else:
+        runs_choice.add(each.id)
+
+
+def _stop(group: str) -> None:
+    try:
+        resources.run_store().stop_group(group, session.owner())
+    except (ValueError, PermissionError) as error:
+        run_choice.problem(str(error))
+
+
+def _two(sets: Sequence[RunSet], found: Sequence[Result], key: str) -> None:
+    """The two best against each other, or those that are chosen."""
+    by_tag = {each.tag: i for i, each in enumerate(sets)}
+    measured = [tag for tag, i in by_tag.items() if found[i].best.n]
+    measured.sort(key=lambda tag: -found[by_tag[tag]].best.n)
+    if len(measured) < 2:
+        return
+    first, second = measured[:2]
+    if len(measured) > 2:
+        left, right = st.columns(2)
+        first = str(left.selectbox("Compare", measured, key=f"runs_first_{key}", persist_state="session"))
+        others = [tag for tag in measured if tag != first]
+        second = str(right.selectbox("with", others, key=f"runs_second_{key}", persist_state="session"))
+    one, two = found[by_tag[first]].best, found[by_tag[second]].best
+    against = contrast(one, two)
+    a, b = literal(first), literal(second)
+    size = format_number(abs(against.difference))
+    lower = b if against.difference < 0 else a
+    if against.clear is None:
+        st.info(
+            f"{lower} ends {size} nats lower, but with one seed each nobody knows how much is chance. "
+            "Repeat one of them with more seeds."
+        )
+        return
+    chance = format_number(against.margin)
+    if against.clear:
+        st.success(
+            f"{lower} ends {size} nats lower. Chance alone moves such a difference by up to {chance} nats in "
+            "19 of 20 cases, so this one is more than the seed."
+        )
+    else:
+        st.warning(
+            f"{lower} ends {size} nats lower, which is no more than chance: the seed alone moves such a "
+            f"difference by up to {chance} nats in 19 of 20 cases. It says nothing yet; more seeds may."
+        )
+    st.latex(worked_runs.margin(against, one, two))
+    st.caption(
+        f"s: standard deviation between seeds, pooled over both. t: Student’s factor for {one.n} and {two.n} "
+        "runs (1908). It takes the spread to be the same in both."
+    )

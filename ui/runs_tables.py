@@ -1,0 +1,172 @@
+"""The chosen runs as tables: how they ended, and only those settings in which they differ."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from engine import reading, run_sets
+from engine.plan import parameter_count
+from engine.run_sets import Spread, spread
+from ui import resources, runs_words
+from ui.runs_choice import RunSet
+from ui.words import counted, literal
+from viz import format_number
+
+if TYPE_CHECKING:
+    from engine.run_info import RunInfo
+
+_LOSS = {"clm": "best loss", "mlm": "best masked loss"}
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a set of runs ended; each number over its seeds."""
+
+    best: Spread
+    last: Spread
+    best_step: Spread
+    bits_per_byte: Spread
+    gap: Spread
+    tokens: Spread
+    seconds: Spread
+    joules: Spread
+
+
+def result(each: RunSet) -> Result:
+    """The numbers of a set of runs, as far as they were measured."""
+    columns: dict[str, list[float]] = {name: [] for name in Result.__dataclass_fields__}
+    for info in counted_runs(each):
+        records = resources.run_store().history(info.id)
+        now = reading.read(records, info.model.vocab_size)
+        _, bits = reading.quantity(records, "bits_per_byte")
+        found = {
+            "best": now.best_loss if now else math.nan,
+            "last": now.loss if now else math.nan,
+            "best_step": now.best_step if now else math.nan,
+            "bits_per_byte": min((b for b in bits.tolist() if math.isfinite(b)), default=math.nan),
+            "gap": now.best_loss - now.floor if now and now.gap is not None and now.floor else math.nan,
+            "tokens": info.step * info.train.batch_size * info.model.context_length,
+            "seconds": max((r.get("seconds", 0.0) for r in records), default=math.nan),
+            "joules": _joules(info),
+        }
+        for name, value in found.items():
+            columns[name].append(float(value))
+    return Result(**{name: spread(values) for name, values in columns.items()})
+
+
+def counted_runs(each: RunSet) -> "Sequence[RunInfo]":
+    """The runs of a set whose numbers may be put together: those that ended and got furthest.
+
+    A seed that is half way, or was stopped early, would look like a spread that is not one.
+    """
+    ended = [info for info in each.infos if not info.active and info.step]
+    furthest = max((info.step for info in ended), default=0)
+    return [info for info in ended if info.step == furthest] or each.infos
+
+
+def _joules(info: "RunInfo") -> float:
+    return math.nan if info.joules is None else info.joules
+
+
+def results(sets: Sequence[RunSet], found: Sequence[Result]) -> None:
+    """One row a set: its numbers, the mean over seeds where there are several."""
+    masked = sets[0].objective == "mlm"
+    columns: dict[str, list[Any]] = {
+        "run": [each.tag for each in sets],
+        "state": [_state(each) for each in sets],
+        "seeds": [len(each.infos) for each in sets],
+        _LOSS[sets[0].objective]: [_mean(r.best) for r in found],
+        "± seeds": [_number(r.best.std) for r in found],
+        "at step": [_mean(r.best_step) for r in found],
+        "last loss": [_mean(r.last) for r in found],
+        "bits per byte": [_mean(r.bits_per_byte) for r in found],
+        "over floor": [_mean(r.gap) for r in found],
+        "weights": [parameter_count(each.infos[0].model) for each in sets],
+        "tokens": [_mean(r.tokens) for r in found],
+        "seconds": [_mean(r.seconds) for r in found],
+        "joules": [_mean(r.joules) for r in found],
+    }
+    empty = {name for name, values in columns.items() if all(v is None for v in values)}
+    if masked:
+        empty.add("bits per byte")
+    if all(len(each.infos) == 1 for each in sets):
+        empty |= {"seeds", "± seeds"}
+    whole = {"seeds", "at step", "weights", "tokens", "seconds"}
+    st.dataframe(
+        {name: values for name, values in columns.items() if name not in empty},
+        hide_index=True,
+        height="content",
+        key=f"runs_results_{sets[0].objective}",
+        placeholder="–",
+        column_config={
+            name: st.column_config.NumberColumn(format="localized" if name in whole else "%.4g")
+            for name in columns
+            if name not in empty | {"run", "state"}
+        },
+        alt="How the chosen runs ended",
+    )
+    what = "hidden token" if masked else "token"
+    st.caption(f"Losses in nats per {what}, on held-out text where there is some; weights: parameters.")
+
+
+def _state(each: RunSet) -> str:
+    states = [info.state for info in each.infos]
+    if len(set(states)) == 1:
+        return states[0]
+    if each.active:
+        return f"{sum(not info.active for info in each.infos)} of {len(states)} ended"
+    return ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+
+
+def _mean(s: Spread) -> float | None:
+    return _number(s.mean)
+
+
+def _number(x: float) -> float | None:
+    return x if math.isfinite(x) else None
+
+
+def differences(sets: Sequence[RunSet]) -> None:
+    """A table of what differs, and a line of what is alike. Several seeds of one set are no difference."""
+    st.subheader("What differs")
+    settings = [_own(each) for each in sets]
+    rows = run_sets.differences(settings)
+    same = run_sets.alike(settings)
+    if rows:
+        table: dict[str, list[str]] = {
+            "": [runs_words.PARTS[row.part] for row in rows],
+            "setting": [runs_words.name(row.name) for row in rows],
+        }
+        cells = [runs_words.cells(row) for row in rows]
+        for i, each in enumerate(sets):
+            table[each.tag] = [row[i] for row in cells]
+        st.dataframe(table, hide_index=True, height="content", key="runs_differences",
+                     alt="Settings in which the runs differ")  # fmt: skip
+    elif len(sets) > 1:
+        st.markdown("Nothing: these are the same run again.")
+    else:
+        st.markdown("Nothing to compare with. Choose a second one above: then only what differs stands here.")
+    label = f"Alike in all: {counted(len(same) - 1, 'setting')}" if len(sets) > 1 else "Its settings"
+    st.caption(f"{label}: {literal(runs_words.alike(same, main=True))}")
+    with st.expander("The rest that is alike" if len(sets) > 1 else "The rest of its settings"):
+        st.markdown(literal(runs_words.alike(same, main=False)))
+
+
+def _own(each: RunSet) -> run_sets.Settings:
+    """Settings of a set, its seeds as one value."""
+    if len(each.infos) == 1:
+        return each.settings
+    return {**each.settings, run_sets.SEED: ", ".join(map(str, sorted(each.seeds)))}
+
+
+def written(s: Spread) -> str:
+    """A number over seeds in words: `1.43` or `1.43 (1.41 to 1.46, standard deviation 0.02)`."""
+    if s.n < 2:
+        return format_number(s.mean, 4)
+    return (
+        f"{format_number(s.mean, 4)} on average, {format_number(s.low, 4)} to {format_number(s.high, 4)}, "
+        f"standard deviation {format_number(s.std)}"
+    )

@@ -1,0 +1,330 @@
+"""Runs side by side: their curves with bands over seeds, and how they stand."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from viz.curves import RUN_LOOKS, Reference, finite_or_gap, reference_line, round_ticks, thin
+from viz.text import clip, escape, format_number, format_tick
+from viz.theme import INK, MODEL, NEUTRAL, TRUE, finish, rgb
+
+MOST_POINTS = 800  # of a line
+HEIGHT = 410
+
+
+@dataclass(frozen=True, eq=False)
+class RunLine:
+    """A run, or several of one kind together.
+
+    Attributes:
+        name: in the key; any characters.
+        x, y: (N,) rising places and values, NaN or infinite where there is none.
+        look: which of the looks, counted from 0; they repeat after the last.
+        low, high: (N,) of a band around the line, or None.
+        letter: written at the line's end.
+        note: what the pointer says of the band, such as "5 seeds".
+        faint: drawn thin and without a name: one run of a group.
+    """
+
+    name: str
+    x: ArrayLike
+    y: ArrayLike
+    look: int
+    low: ArrayLike | None = None
+    high: ArrayLike | None = None
+    letter: str = ""
+    note: str = ""
+    faint: bool = False
+
+
+def run_curves(
+    lines: Sequence[RunLine],
+    *,
+    x_title: str,
+    y_title: str,
+    unit: str,
+    floor: float | None = None,
+    log_x: bool = False,
+    log_y: bool = False,
+    close_up: bool = False,
+) -> go.Figure:
+    """Several runs on the same axes, each with its letter at its end and its name in the key.
+
+    Args:
+        lines: as many as there are looks can be told apart.
+        x_title: with its unit.
+        y_title: with its unit.
+        unit: of the values, for the pointer.
+        floor: a horizontal line that no model can get below, or None.
+        log_x: a logarithmic axis; what is not above 0 can't be drawn there.
+        log_y: likewise.
+        close_up: the upright axis holds what comes after the first quarter of each line; the rest is cut off.
+    """
+    fig = go.Figure()
+    drawn = [_visible(line, log_x, log_y) for line in lines]
+    for line, (x, y, low, high) in zip(lines, drawn, strict=True):
+        if low is not None and high is not None:
+            fig.add_trace(_band(x, low, high, line.look))
+        fig.add_trace(_line(line, x, y, low, high, unit))
+    shown = [_late(points) if close_up else points for points in drawn]
+    bottom, top = _span([v for _, *values in shown for v in values if v is not None], floor, log_y)
+    fig.update_yaxes(title_text=y_title, range=[bottom, top], type="log" if log_y else "linear")
+    if log_y:
+        fig.update_yaxes(**_log_ticks(10**bottom, 10**top))
+    _x_axis(fig, x_title, [x for x, *_ in drawn], log_x)
+    if floor is not None and (floor > 0 or not log_y):
+        reference_line(fig, Reference(floor, "the floor", "floor"), log_y)
+    _letters(fig, lines, drawn, (bottom, top), (log_x, log_y))
+    said = " ".join(
+        _ending(line, y) for line, (_, y, _, _) in zip(lines, drawn, strict=True) if not line.faint
+    )
+    return finish(
+        fig,
+        height=HEIGHT,
+        alt=f"{y_title} against {x_title}. {said}".strip(),
+        margin={"l": 8, "r": 34, "t": 8, "b": 8},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "itemwidth": 40},
+        showlegend=True,
+        hovermode="closest",
+    )
+
+
+Points = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]
+
+
+def _visible(line: RunLine, log_x: bool, log_y: bool) -> Points:
+    """The points of a line that are drawn: thinned together with its band."""
+    x = np.asarray(line.x, np.float64)
+    rows = [None if v is None else np.asarray(v, np.float64) for v in (line.y, line.low, line.high)]
+    keep = np.isfinite(x) & (x > 0 if log_x else True)
+    x, rows = x[keep], [None if row is None else row[keep] for row in rows]
+    if len(x) > MOST_POINTS:
+        each = MOST_POINTS // sum(row is not None for row in rows)
+        at = np.unique(np.concatenate([thin(np.arange(len(x)), r, each)[0] for r in rows if r is not None]))
+        x, rows = x[at], [None if row is None else row[at] for row in rows]
+    y, low, high = (None if row is None else _gaps(row, log_y) for row in rows)
+    assert y is not None
+    return x, y, low, high
+
+
+def _late(points: Points) -> Points:
+    """What comes after the first quarter of a line."""
+    x, y, low, high = points
+    keep = x >= x[0] + (x[-1] - x[0]) / 4 if len(x) else np.zeros(0, bool)
+    return x[keep], y[keep], None if low is None else low[keep], None if high is None else high[keep]
+
+
+def _gaps(values: np.ndarray, log_y: bool) -> np.ndarray:
+    return finite_or_gap(np.where(values > 0, values, np.nan) if log_y else values)
+
+
+def _band(x: np.ndarray, low: np.ndarray, high: np.ndarray, look: int) -> go.Scatter:
+    """The area between two lines; a closed outline for each part between gaps."""
+    good = np.isfinite(low) & np.isfinite(high)
+    parts = np.split(np.arange(len(x)), np.flatnonzero(np.diff(good.astype(int))) + 1)
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for part in parts:
+        if len(part) and good[part[0]]:
+            xs += [*x[part].tolist(), *x[part][::-1].tolist(), None]
+            ys += [*high[part].tolist(), *low[part][::-1].tolist(), None]
+    r, g, b = rgb(RUN_LOOKS[look % len(RUN_LOOKS)][0])
+    return go.Scatter(
+        x=xs, y=ys, mode="lines", fill="toself", fillcolor=f"rgba({r}, {g}, {b}, 0.22)", line={"width": 0},
+        hoverinfo="skip", showlegend=False, name="band",
+    )  # fmt: skip
+
+
+def _line(
+    line: RunLine, x: np.ndarray, y: np.ndarray, low: np.ndarray | None, high: np.ndarray | None, unit: str
+) -> go.Scatter:
+    color, dash = RUN_LOOKS[line.look % len(RUN_LOOKS)]
+    said = [f"{v:.6g} {unit}" for v in y]
+    if low is not None and high is not None:
+        said = [
+            f"{text}<br>{escape(line.note)}: lowest {a:.6g}, highest {b:.6g}"
+            for text, a, b in zip(said, low, high, strict=True)
+        ]
+    alone = int(np.isfinite(y).sum()) < 2
+    return go.Scatter(
+        x=x,
+        y=y,
+        name=escape(clip(line.name, 32)),
+        mode="lines+markers" if alone else "lines",
+        connectgaps=False,
+        opacity=0.6 if line.faint else 1.0,
+        showlegend=not line.faint,
+        line={"color": color, "width": 1.2 if line.faint else 2.5, "dash": dash},
+        customdata=said,
+        hovertemplate=f"{escape(line.name)}<br>at %{{x:,}}: %{{customdata}}<extra></extra>",
+    )
+
+
+def _span(rows: Sequence[np.ndarray], floor: float | None, log_y: bool) -> tuple[float, float]:
+    """Range of the upright axis: in powers of ten if it is logarithmic."""
+    extra = [] if floor is None or (log_y and floor <= 0) else [np.array([floor])]
+    seen = np.concatenate([np.zeros(0), *rows, *extra])
+    good = seen[np.isfinite(seen)]
+    if not len(good):
+        return 0.0, 1.0
+    low, high = float(good.min()), float(good.max())
+    if log_y:
+        low, high = math.log10(low), math.log10(high)
+    pad = 0.07 * (high - low) or 0.1
+    return low - pad, high + pad
+
+
+def _log_ticks(low: float, high: float) -> dict[str, Any]:
+    ticks = round_ticks(low, high)
+    return {"tickvals": ticks, "ticktext": [format_tick(v) for v in ticks]}
+
+
+def _x_axis(fig: go.Figure, title: str, rows: Sequence[np.ndarray], log_x: bool) -> None:
+    ends = [float(x[-1]) for x in rows if len(x)]
+    begins = [float(x[0]) for x in rows if len(x)]
+    low, high = min(begins, default=0.0), max(ends, default=1.0)
+    if high <= low:
+        high = low + 1
+    fig.update_xaxes(title_text=title, range=[low, high], separatethousands=True)
+    if log_x:
+        low = max(low, 1e-6)
+        fig.update_xaxes(type="log", range=[math.log10(low), math.log10(high)], **_log_ticks(low, high))
+
+
+def _letters(
+    fig: go.Figure,
+    lines: Sequence[RunLine],
+    drawn: Sequence[Points],
+    span: tuple[float, float],
+    log: tuple[bool, bool],
+) -> None:
+    """A letter for each line: over its end, or beside the picture as near to it as the others let it."""
+    (bottom, top), (log_x, log_y) = span, log
+    right = max((x[-1] for x, *_ in drawn if len(x)), default=0.0)
+    beside: list[tuple[float, RunLine]] = []
+    for line, (x, y, _, _) in zip(lines, drawn, strict=True):
+        good = np.flatnonzero(np.isfinite(y))
+        if not len(good) or line.faint:
+            continue
+        at, value = float(x[good[-1]]), float(y[good[-1]])
+        height = math.log10(value) if log_y else value
+        if at < 0.97 * right and bottom <= height <= top:
+            fig.add_annotation(
+                x=math.log10(at) if log_x else at, y=height, text=f"<b>{escape(line.letter)}</b>",
+                yshift=9, showarrow=False,
+            )  # fmt: skip
+        else:
+            beside.append(((height - bottom) / (top - bottom), line))
+    beside.sort(key=lambda end: end[0])
+    heights = spaced([min(max(height, 0.0), 1.0) for height, _ in beside], 17 / (HEIGHT - 90))
+    for height, (_, line) in zip(heights, beside, strict=True):
+        color = RUN_LOOKS[line.look % len(RUN_LOOKS)][0]
+        fig.add_annotation(
+            x=1, xref="x domain", xanchor="left", xshift=3, y=height, yref="y domain", yanchor="middle",
+            text=f'<span style="color:{color}">■</span><b>{escape(line.letter)}</b>', showarrow=False,
+        )  # fmt: skip
+
+
+def spaced(heights: Sequence[float], least: float) -> list[float]:
+    """Rising heights between 0 and 1, moved as little as it takes to be `least` apart.
+
+    Example:
+        >>> [round(h, 2) for h in spaced([0.2, 0.21, 0.9], 0.1)]
+        [0.15, 0.25, 0.9]
+    """
+    groups: list[list[float]] = []  # middle, number
+    for height in heights:
+        groups.append([height, 1.0])
+        while len(groups) > 1 and groups[-1][0] - groups[-2][0] < least * (groups[-1][1] + groups[-2][1]) / 2:
+            (a, n), (b, m) = groups[-2], groups[-1]
+            groups[-2:] = [[(a * n + b * m) / (n + m), n + m]]
+    placed = [middle + least * (i - (n - 1) / 2) for middle, n in groups for i in range(int(n))]
+    above, below = max(0.0, max(placed, default=0) - 1), max(0.0, -min(placed, default=0))
+    return [h - above + below for h in placed]
+
+
+def _ending(line: RunLine, y: np.ndarray) -> str:
+    good = y[np.isfinite(y)]
+    return f"{line.name} ends at {format_number(float(good[-1]))}." if len(good) else ""
+
+
+def standing_dots(
+    names: Sequence[str],
+    values: Sequence[float],
+    *,
+    unit: str,
+    floor: float | None = None,
+    mine: Sequence[int] = (),
+    size: int = 18,
+) -> go.Figure:
+    """How runs stand, the best on top: a dot for each, large enough to be read from the back of a room.
+
+    Args:
+        names: of the runs, the best first; any characters.
+        values: their numbers, the lower the better.
+        unit: names the axis.
+        floor: what no model can get below, or None.
+        mine: places of one's own runs; they have a diamond and the word "mine".
+        size: of the letters in pixels.
+    """
+    n, own = len(names), set(mine)
+    y = np.arange(n, dtype=np.int32)
+    best = min(values, default=0.0) if floor is None else floor
+    fig = go.Figure()
+    for i, value in enumerate(values):  # how far each is from the best that there can be, or is
+        fig.add_shape(type="line", x0=best, x1=value, y0=i, y1=i, layer="below",
+                      line={"color": NEUTRAL, "width": 3})  # fmt: skip
+    fig.add_trace(
+        go.Scatter(
+            x=np.asarray(values, np.float64),
+            y=y,
+            mode="markers+text",
+            marker={
+                "size": size,
+                "color": MODEL,
+                "symbol": ["diamond" if i in own else "circle" for i in range(n)],
+                "line": {"color": INK, "width": [2 if i in own else 0 for i in range(n)]},
+            },
+            text=[f"  {format_number(v)}" for v in values],
+            textposition="middle right",
+            textfont={"size": size, "color": INK},
+            cliponaxis=False,
+            customdata=[
+                f"{i + 1}. {escape(name)}: {v:.6g} {escape(unit)}" for i, (name, v) in _each(names, values)
+            ],
+            hovertemplate="%{customdata}<extra></extra>",
+            name=escape(unit),
+        )
+    )
+    seen = [*values, *([] if floor is None else [floor])]
+    low, high = min(seen, default=0.0), max(seen, default=1.0)
+    pad = (high - low) or 0.1
+    fig.update_xaxes(title_text=unit, range=[low - 0.06 * pad, high + 0.04 * pad])
+    labels = [
+        f"{i + 1} {escape(clip(name, 18))}{' (mine)' if i in own else ''}" for i, name in enumerate(names)
+    ]
+    fig.update_yaxes(
+        tickvals=y, ticktext=labels, range=[n - 0.4, -0.6 - 0.5 * (floor is not None)], showgrid=False
+    )
+    if floor is not None:
+        fig.add_vline(x=floor, line={"color": TRUE, "width": 2, "dash": "dash"})
+        fig.add_annotation(x=floor, y=1, yref="y domain", xanchor="left", yanchor="top", xshift=6,
+                           text=f"the floor · {format_number(floor)}", showarrow=False)  # fmt: skip
+    leader = f" Best: {names[0]} with {format_number(values[0])}." if n else ""
+    rows = n + 0.5 * (floor is not None)
+    alt = f"{n} runs by {unit}.{leader}"
+    finish(fig, height=70 + round(rows * 1.9 * size), alt=alt, showlegend=False)
+    fig.update_layout(margin_r=round(3.4 * size))  # the number of the last dot
+    fig.update_yaxes(tickfont_size=size)
+    fig.update_xaxes(tickfont_size=max(13, size - 4), title_font_size=max(13, size - 4))
+    fig.update_annotations(font_size=max(13, size - 4))
+    return fig
+
+
+def _each(names: Sequence[str], values: Sequence[float]) -> list[tuple[int, tuple[str, float]]]:
+    return list(enumerate(zip(names, values, strict=True)))
