@@ -1,0 +1,171 @@
+"""One's own runs of a study: start them, stop them, go on, and watch them learn."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+import viz
+from engine import experiments
+from engine.outcomes import Outcome, newest, outcomes
+from engine.plan import Timing
+from ui import resources, session
+from ui.components import live_curve
+from ui.words import STATES, duration, literal
+
+if TYPE_CHECKING:
+    from engine.runs import RunInfo, RunSpec
+
+_PROBLEM = "_experiments_problem"
+POLL_SECONDS = 1.0
+
+
+def mine(study: str) -> "list[RunInfo]":
+    """This person's newest runs of a study, in the order of its labels."""
+    infos = resources.run_store().list(session.owner())
+    infos = [info for info in infos if experiments.study_of(info.group) == study]
+    if not infos:
+        return []
+    return newest([i for i in infos if i.group == infos[0].group], experiments.labels(study))
+
+
+def seconds(specs: "list[RunSpec]") -> float:
+    """How long runs will take here, judged by the runs on this machine."""
+    store = resources.run_store()
+    timed = [info for info in store.list() if info.tokens_per_second][:5]
+    timings = [Timing(info.model, info.train, info.tokens_per_second or 1.0) for info in timed]
+    return experiments.study_seconds(specs, store.slots, timings)
+
+
+def _start(specs: "list[RunSpec]") -> None:
+    try:
+        resources.run_store().start_many(specs, session.owner())
+    except ValueError as error:
+        st.session_state[_PROBLEM] = str(error)
+
+
+def start(study: str, seed: int) -> None:
+    """Start all runs of a study. For `on_click`; pressed twice it is one study."""
+    _start(list(experiments.study_specs(study, seed)))
+
+
+def start_larger(study: str, seed: int) -> None:
+    """Start the run that was foretold. For `on_click`."""
+    spec = experiments.larger_spec(study, seed)
+    assert spec is not None  # only a study with one has the button
+    _start([spec])
+
+
+def stop(group: str) -> None:
+    """Stop the runs of a study; each keeps what it has learned. For `on_click`."""
+    resources.run_store().stop_group(group, session.owner())
+
+
+def unfinished(study: str, own: "list[RunInfo]") -> bool:
+    """Whether a study was begun and neither runs nor is done."""
+    waits = any(info.can_resume for info in own) or not _all_there(study, own)
+    return bool(own) and waits and not any(info.active for info in own)
+
+
+def _all_there(study: str, own: "list[RunInfo]") -> bool:
+    there = {info.label for info in own} | {experiments.LARGER}
+    return there >= set(experiments.labels(study))
+
+
+def go_on(study: str) -> None:
+    """Resume what was stopped or killed, and make again what was deleted. For `on_click`."""
+    own, store = mine(study), resources.run_store()
+    try:
+        for info in own:
+            if info.can_resume:
+                store.resume(info.id, session.owner())
+    except ValueError as error:
+        st.session_state[_PROBLEM] = str(error)
+    there = {info.label for info in own}
+    specs = experiments.study_specs(study, own[0].train.seed)
+    if missing := [spec for spec in specs if spec.label not in there]:
+        _start(missing)
+
+
+def show_problem() -> None:
+    """Draw what kept a run from starting."""
+    if message := st.session_state.pop(_PROBLEM, ""):
+        st.error(literal(message))
+
+
+def watch(study: str, own: "list[RunInfo]") -> None:
+    """The runs as they learn, anew each second."""
+    st.fragment(_live, run_every=POLL_SECONDS)(study, _standing(own))
+
+
+def _standing(own: "list[RunInfo]") -> tuple[tuple[str, str], ...]:
+    return tuple((info.id, info.state) for info in own)
+
+
+def _live(study: str, standing: tuple[tuple[str, str], ...]) -> None:
+    own = mine(study)
+    if _standing(own) != standing:
+        st.rerun()  # a run ended or began: other buttons, or the result
+    _progress(own)
+    draw_curves(study, outcomes(resources.run_store(), own))
+
+
+def _progress(own: "list[RunInfo]") -> None:
+    """A bar for each run, and how long it will be."""
+    waiting = sum(info.state == "queued" for info in own)
+    left = max((info.eta_s or 0.0 for info in own), default=0.0)
+    said = f"{sum(not info.active for info in own)} of {len(own)} runs are done"
+    said += f", {waiting} wait for their turn" if waiting else ""
+    st.caption(said + (f". Those that run now need about {duration(left)} more." if left else "."))
+    with st.grid(3, min_column_width=200, gap="small"):
+        for info in own:
+            word = info.state
+            if info.state == "queued" and info.queue_place:
+                word = f"place {info.queue_place} in the queue"
+            icon = STATES[info.state][1]
+            share = min(1.0, info.step / info.steps)
+            st.progress(
+                share, text=f"{icon} {literal(info.label)}: {word}, step {info.step:,} of {info.steps:,}"
+            )
+
+
+def curve_lines(study: str, runs: list[Outcome]) -> tuple[list[tuple[str, list[int], list[float]]], str]:
+    """The lines of a study's curves with their names, and the title of their values."""
+    if study == "tokenizer":
+        return [(run.label, *run.line("bits_per_byte")) for run in runs], "bits per byte"
+    title = "loss on fresh stories (nats per token)"
+    lines = [(run.label, *run.line("val_loss")) for run in runs]
+    if study == "held-out":
+        names = [f"{run.label.split()[0]}, training" for run in runs]
+        lines = [(f"{run.label.split()[0]}, fresh", *run.line("val_loss")) for run in runs]
+        lines += [(name, *run.line("train_loss")) for name, run in zip(names, runs, strict=True)]
+        title = "loss (nats per token)"
+    return lines, title
+
+
+def draw_curves(study: str, runs: list[Outcome]) -> None:
+    """How the runs learn; the two objectives each on axes of their own."""
+    if study == "objectives":
+        for column, run in zip(st.columns(2), runs, strict=False):
+            with column:
+                _one_curve(run)
+        return
+    lines, title = curve_lines(study, runs)
+    floor = next((run.floor for run in runs if run.floor == run.floor), None)
+    marks = [viz.Reference(floor, "the floor", "floor")] if floor and study != "tokenizer" else []
+    series = [viz.Series(name, x, y, f"run {i}") for i, (name, x, y) in enumerate(lines)]
+    live_curve(
+        series, marks, key=f"experiments_live_{study}", y_title=title, height=300,
+        log_y=study == "learning-rate", perplexity_axis=False,
+        unit="bits per byte" if study == "tokenizer" else "nats",
+    )  # fmt: skip
+
+
+def _one_curve(run: Outcome) -> None:
+    objective = run.model.objective
+    marks = [viz.Reference(run.floor, "its floor", "floor")] if run.floor == run.floor else []
+    st.markdown(f"**{literal(run.label)}**")
+    live_curve(
+        [viz.Series("loss on fresh stories", *run.line("val_loss"), role="valid")], marks,
+        key=f"experiments_live_{objective}", objective=objective, height=280,
+        y_title="loss (nats per token)" if objective == "clm" else "loss (nats per hidden token)",
+    )  # fmt: skip

@@ -1,0 +1,240 @@
+"""One study on the screen: the question, the prediction, one's own runs, and the result."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from engine import experiments, findings
+from engine.outcomes import Outcome, Shipped, outcomes, read_shipped
+from engine.predictions import Answer, Predictions
+from ui import experiment_result, experiment_runs, resources, session
+from ui.experiment_words import WORDS, StudyWords
+from ui.words import duration, literal
+
+if TYPE_CHECKING:
+    from engine.runs import RunInfo
+
+CLOSE = 10.0  # percentage points: so near a predicted number counts as right
+SOURCES = {"own": "Trained here", "shipped": "Came with the app"}
+
+
+def draw(study: str) -> None:
+    """Draw a study: nothing of its result is shown before the prediction."""
+    words = WORDS[study]
+    resources.run_store().warm()  # the first run begins at once
+    st.subheader(words.question)
+    st.markdown(words.setup)
+    predicted = _predictions().get(study)
+    if predicted is None:
+        _ask(study, words)
+    own = experiment_runs.mine(study)
+    active = any(info.active for info in own)
+    found = {} if predicted is None or active else _found(study, own)
+    source = _source(study, found) if found else ""
+    if predicted is not None:
+        _kept(study, words, predicted, found.get(source))
+    _buttons(study, own, predicted is not None)
+    experiment_runs.show_problem()
+    if active:
+        experiment_runs.watch(study, own)
+    elif source:
+        _result(study, found[source], source)
+    elif predicted is not None:
+        st.info("No result came with the app for this study. Run it here.")
+
+
+# ---- the prediction
+
+
+def _predictions() -> Predictions:
+    return Predictions(resources.run_store().home, session.owner())
+
+
+def commit(study: str) -> None:
+    """Keep what was chosen. For `on_click`."""
+    answer = st.session_state.get(f"experiments_guess_{study}")
+    if answer is not None:
+        _predictions().commit(study, answer)
+
+
+def take_back(study: str) -> None:
+    """Forget a prediction. For `on_click`."""
+    _predictions().take_back(study)
+
+
+def _ask(study: str, words: StudyWords) -> None:
+    """The question, and the button that keeps the answer."""
+    key = f"experiments_guess_{study}"
+    with st.container(border=True):
+        st.markdown(f"**First, your prediction.** {literal(words.ask)}")
+        if words.choices:
+            st.radio(
+                words.ask, list(words.choices), format_func=words.choices.__getitem__, index=None, key=key,
+                label_visibility="collapsed", persist_state="session",
+            )  # fmt: skip
+        else:
+            st.number_input(
+                f"By how many {words.unit}?", min_value=0.0, max_value=100.0, value=None, step=5.0, key=key,
+                format="%.0f", placeholder="0 to 100", width=220, persist_state="session",
+            )  # fmt: skip
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                "This is my prediction", key=f"experiments_commit_{study}", icon=":material/lock:",
+                type="primary", disabled=st.session_state.get(key) is None, on_click=commit, args=(study,),
+            )  # fmt: skip
+            st.markdown(":small[The result is shown after it.]")
+
+
+def _kept(study: str, words: StudyWords, predicted: Answer, runs: list[Outcome] | None) -> None:
+    """What was predicted and, if there is a result, what came."""
+    with st.container(border=True):
+        st.markdown(f":small[{literal(words.ask)}]")
+        first, second, last = st.columns([3, 3, 1], vertical_alignment="center")
+        first.markdown(f":small[Predicted]  \n**{literal(words.said(predicted))}**")
+        if runs is not None:
+            with second:
+                _came(study, words, predicted, runs)
+        last.button(
+            "Change", key=f"experiments_again_{study}", type="tertiary", on_click=take_back, args=(study,),
+            help="Forget this prediction and make another.",
+        )  # fmt: skip
+
+
+def _came(study: str, words: StudyWords, predicted: Answer, runs: list[Outcome]) -> None:
+    """The answer of the results beside the prediction."""
+    try:
+        finding = findings.find(study, findings.split_larger(runs)[0])
+    except ValueError:
+        st.markdown(":small[What came]  \n**no answer, see below**")
+        return
+    if isinstance(predicted, str):
+        right = predicted == finding.answer
+        word = "as predicted" if right else "not as predicted"
+    else:
+        off = abs(float(predicted) - float(finding.answer))
+        right, word = off <= CLOSE, f"{off:.0f} points from the prediction"
+    icon = ":material/check_circle:" if right else ":material/compare_arrows:"
+    st.markdown(f":small[What came: {word}]  \n{icon} **{literal(words.said(finding.answer))}**")
+
+
+# ---- one's own runs
+
+
+def _buttons(study: str, own: "list[RunInfo]", ready: bool) -> None:
+    """Start, stop, go on, repeat: whichever fits."""
+    active = [info for info in own if info.active]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if active:
+            st.button(
+                "Stop", key="experiments_stop", icon=":material/stop:",
+                on_click=experiment_runs.stop, args=(own[0].group,),
+            )  # fmt: skip
+            return
+        if experiment_runs.unfinished(study, own):
+            st.button(
+                "Go on", key="experiments_go_on", icon=":material/play_arrow:", type="primary",
+                on_click=experiment_runs.go_on, args=(study,),
+            )  # fmt: skip
+            st.markdown(f":small[{sum(_done(i) for i in own)} of {len(own)} runs are done.]")
+            return
+        seed = own[0].train.seed + 1 if own else 0
+        specs = list(experiments.study_specs(study, seed))
+        n = duration(experiment_runs.seconds(specs))
+        st.button(
+            "Run it here again, other seed" if own else "Run it here", key="experiments_start",
+            icon=":material/play_arrow:", type="secondary" if own or not ready else "primary",
+            disabled=not ready, on_click=experiment_runs.start, args=(study, seed),
+            help=None if ready else "First say what you expect.",
+        )  # fmt: skip
+        st.markdown(f":small[{len(specs)} runs, about {n} on this machine.]")
+        _larger_button(study, own)
+
+
+def _larger_button(study: str, own: "list[RunInfo]") -> None:
+    labels = [info.label for info in own]
+    if not own or experiments.LARGER in labels:
+        return
+    spec = experiments.larger_spec(study, own[0].train.seed)
+    if spec is None:
+        return
+    n = duration(experiment_runs.seconds([spec]))
+    st.button(
+        f"Train the larger one (about {n})", key="experiments_larger", icon=":material/science:",
+        type="primary", on_click=experiment_runs.start_larger, args=(study, own[0].train.seed),
+    )  # fmt: skip
+
+
+def _done(info: "RunInfo") -> bool:
+    return info.state == "finished" or info.diverged
+
+
+# ---- the result
+
+
+@st.cache_resource(show_spinner=False)
+def _shipped(study: str) -> Shipped | None:
+    return read_shipped(study)
+
+
+def _found(study: str, own: "list[RunInfo]") -> dict[str, list[Outcome]]:
+    """The results that there are: of one's own runs, and those that came with the app."""
+    found: dict[str, list[Outcome]] = {}
+    mine = outcomes(resources.run_store(), own)
+    few, _ = findings.split_larger(mine)
+    if len(few) == len(experiments.study_specs(study)) and all(run.done for run in few):
+        found["own"] = mine
+    try:
+        shipped = _shipped(study)
+    except ValueError as error:
+        st.warning(literal(str(error)))
+        shipped = None
+    if shipped is not None:
+        found["shipped"] = list(shipped.outcomes)
+    return found
+
+
+def _source(study: str, found: dict[str, list[Outcome]]) -> str:
+    """Whose runs are shown."""
+    if len(found) == 1:
+        return next(iter(found))
+    chosen = st.segmented_control(
+        "Whose runs", list(found), format_func=SOURCES.__getitem__, default="own", required=True,
+        key=f"experiments_source_{study}", persist_state="session", label_visibility="collapsed",
+    )  # fmt: skip
+    return str(chosen)
+
+
+def _result(study: str, runs: list[Outcome], source: str) -> None:
+    """The result of one's own runs, or the one that came with the app, which says so."""
+    further = _further(study, runs)
+    shipped = _shipped(study) if source == "shipped" else None
+    if shipped is not None:
+        st.caption(
+            f"Result that came with the app: made on {shipped.made}, {len(shipped.outcomes)} runs, "
+            f"{duration(shipped.seconds)} of training on {literal(shipped.machine)}, seed {shipped.seed}."
+        )
+        if further:
+            runs = _hidden_at_first(study, runs)
+    experiment_result.draw(study, runs, source, further)
+
+
+def _hidden_at_first(study: str, runs: list[Outcome]) -> list[Outcome]:
+    """The larger run stays out of sight until it is asked for: first the law has to foretell it."""
+    few, larger = findings.split_larger(runs)
+    if larger is None:
+        return few
+    shown = st.toggle(
+        "Show what the larger one did", key=f"experiments_reveal_{study}", persist_state="session"
+    )
+    return runs if shown else few
+
+
+def _further(study: str, runs: list[Outcome]) -> float:
+    """Size of the larger run of a scaling study; 0 for other studies."""
+    _, larger = findings.split_larger(runs)
+    if larger is not None:
+        return findings.size_of(study, larger)
+    spec = experiments.larger_spec(study)
+    if spec is None:
+        return 0.0
+    return experiments.size_of_spec(study, spec)

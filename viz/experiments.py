@@ -1,0 +1,161 @@
+"""Pictures of the studies: a loss at each setting, two texts at each dose, two measures side by side."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from viz.curves import Reference, reference_line
+from viz.text import escape, format_number
+from viz.theme import MODEL, NEUTRAL, TRUE, VALID, finish
+
+
+def loss_at(
+    names: Sequence[str],
+    losses: Sequence[float],
+    *,
+    x_title: str,
+    floor: float | None = None,
+    best: int | None = None,
+) -> go.Figure:
+    """The last loss of each run, from left to right by what differs between them.
+
+    Args:
+        names: of the settings.
+        losses: nats per token.
+        x_title: what differs.
+        floor: what the true source scores, or None.
+        best: which one ended lowest: a diamond.
+    """
+    x = np.arange(len(names), dtype=np.int32)
+    fig = go.Figure(
+        go.Scatter(
+            x=x,
+            y=np.asarray(losses, np.float64),
+            mode="lines+markers+text",
+            line={"color": NEUTRAL, "width": 1.5, "dash": "dot"},
+            marker={
+                "size": [17 if i == best else 12 for i in x],
+                "color": MODEL,
+                "opacity": 1,
+                "symbol": ["diamond" if i == best else "circle" for i in x],
+            },
+            text=[format_number(v) for v in losses],
+            textposition="top center",
+            cliponaxis=False,
+            customdata=[escape(name) for name in names],
+            hovertemplate="%{customdata}: %{y:.6g} nats<extra></extra>",
+        )
+    )
+    seen = [*losses, *([floor] if floor is not None else [])]
+    pad = 0.16 * ((max(seen) - min(seen)) or 0.1)
+    fig.update_xaxes(
+        title_text=x_title,
+        tickvals=x,
+        ticktext=[escape(name) for name in names],
+        range=[-0.4, len(names) - 0.6],
+    )
+    fig.update_yaxes(
+        title_text="last loss on fresh stories (nats per token)", range=[min(seen) - pad, max(seen) + pad]
+    )
+    if floor is not None:
+        reference_line(fig, Reference(floor, "the floor", "floor"), log_y=False)
+    said = ", ".join(f"{name} {format_number(v)}" for name, v in zip(names, losses, strict=True))
+    return finish(fig, height=360, alt=f"Last loss in nats per token by {x_title}: {said}.", showlegend=False)
+
+
+def leak_figure(
+    doses: Sequence[float], leaked: Sequence[float], clean: Sequence[float], floor: float | None = None
+) -> go.Figure:
+    """Perplexity of the test text that leaked, and of a clean one, at each dose.
+
+    Args:
+        doses: percent of the test text that is in the training text.
+        leaked: perplexity of the test text at each dose.
+        clean: of the clean one.
+        floor: perplexity of the true source on the test text, or None.
+    """
+    fig = go.Figure()
+    for name, values, color, symbol, dash in (
+        ("clean test text", clean, VALID, "circle", "solid"),
+        ("test text that leaked", leaked, "#B33C9C", "diamond", "dash"),
+    ):
+        fig.add_trace(
+            go.Scatter(
+                x=list(doses), y=list(values), mode="lines+markers+text", name=name,
+                line={"color": color, "width": 2.5, "dash": dash}, marker={"size": 12, "symbol": symbol},
+                text=[format_number(v) for v in values],
+                textposition="top center" if symbol == "circle" else "bottom center", cliponaxis=False,
+                hovertemplate=f"{name}<br>leak %{{x}} %: perplexity %{{y:.5g}}<extra></extra>",
+            )
+        )  # fmt: skip
+    seen = [*leaked, *clean, *([floor] if floor is not None else [])]
+    pad = 0.18 * ((max(seen) - min(seen)) or 0.1)
+    fig.update_xaxes(
+        title_text="share of the test text that leaked (%)", tickvals=list(doses), range=[-9, 109]
+    )
+    fig.update_yaxes(title_text="perplexity", range=[min(seen) - pad, max(seen) + pad])
+    if floor is not None:
+        reference_line(fig, Reference(floor, "true source", "floor"), log_y=False)
+    said = (
+        f"From no leak to all of it, the leaked text goes from {format_number(leaked[0])} to "
+        f"{format_number(leaked[-1])} and the clean one from {format_number(clean[0])} to "
+        f"{format_number(clean[-1])}."
+    )
+    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
+    return finish(fig, height=380, alt=f"Perplexity against the leak. {said}", legend=legend, showlegend=True)
+
+
+def two_measures(
+    names: Sequence[str],
+    per_byte: Sequence[float],
+    per_token: Sequence[float],
+    *,
+    floors: tuple[Sequence[float], Sequence[float]] | None = None,
+) -> go.Figure:
+    """Vocabularies by bits per byte, which can be compared, and by loss per token, which can't.
+
+    Args:
+        names: of the vocabularies.
+        per_byte: bits per byte.
+        per_token: nats per token.
+        floors: what the true source scores with each, by byte and by token.
+    """
+    titles = ("bits per byte (can be compared)", "loss, nats per token (can’t)")
+    fig = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.06)
+    y = np.arange(len(names), dtype=np.int32)
+    for column, (title, values, color) in enumerate(
+        zip(titles, (per_byte, per_token), (MODEL, NEUTRAL), strict=True), start=1
+    ):
+        fig.add_trace(
+            go.Bar(
+                x=list(values), y=y, orientation="h", marker={"color": color}, name=title,
+                text=[format_number(v) for v in values], textposition="outside", cliponaxis=False,
+                customdata=[escape(name) for name in names],
+                hovertemplate=f"%{{customdata}}: %{{x:.6g}} {title.split(' (')[0]}<extra></extra>",
+            ),
+            row=1, col=column,
+        )  # fmt: skip
+        fig.update_xaxes(title_text=title, range=[0, 1.25 * max(values)], row=1, col=column)
+        if floors is not None:
+            fig.add_trace(
+                go.Scatter(
+                    x=list(floors[column - 1]), y=y, mode="markers", name="the true source",
+                    showlegend=column == 1,
+                    marker={"symbol": "line-ns-open", "size": 22, "line": {"width": 3, "color": TRUE}},
+                    hovertemplate="the true source: %{x:.6g}<extra></extra>",
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+    fig.update_yaxes(tickvals=y, ticktext=[escape(name) for name in names], range=[len(names) - 0.4, -0.6])
+    said = ", ".join(f"{name} {format_number(v)}" for name, v in zip(names, per_byte, strict=True))
+    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
+    fig = finish(
+        fig,
+        height=110 + 52 * len(names),
+        alt=f"Bits per byte: {said}. Beside it the loss per token.",
+        legend=legend,
+    )
+    fig.update_traces(showlegend=False, selector={"type": "bar"})
+    return fig

@@ -1,0 +1,153 @@
+"""A law through the losses of several sizes: the runs, the curve, its band, and a run that was foretold."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from viz.curves import Reference, reference_line, round_ticks
+from viz.text import format_number, format_tick
+from viz.theme import MODEL, NEUTRAL, TRUE, finish, rgb
+
+
+@dataclass(frozen=True, eq=False)
+class LawLines:
+    """What a law says along the sizes.
+
+    Attributes:
+        sizes: (K,) rising.
+        losses: (K,) nats.
+        low, high: (K,) where a further run would lie.
+        limit: E, what is left however large the size.
+    """
+
+    sizes: ArrayLike
+    losses: ArrayLike
+    low: ArrayLike
+    high: ArrayLike
+    limit: float
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """The run that the law foretells: its size, the span of its loss, and the loss it reached, if it ran."""
+
+    size: float
+    low: float
+    high: float
+    came: float | None = None
+
+
+def law_figure(
+    sizes: ArrayLike,
+    losses: ArrayLike,
+    names: Sequence[str],
+    law: LawLines | None,
+    *,
+    x_title: str,
+    floor: float | None = None,
+    foretold: Foretold | None = None,
+) -> go.Figure:
+    """Loss against size, both on logarithmic axes.
+
+    Args:
+        sizes: (n,) of the runs.
+        losses: (n,) that they reached, nats.
+        names: of the runs, for the pointer.
+        law: the fitted curve, or None.
+        x_title: with its unit.
+        floor: what the true source scores, or None.
+        foretold: the larger run.
+    """
+    x, y = np.asarray(sizes, np.float64), np.asarray(losses, np.float64)
+    fig = go.Figure()
+    if law is not None:
+        _law(fig, law)
+    fig.add_trace(
+        go.Scatter(
+            x=x, y=y, mode="markers", name="runs", marker={"size": 11, "color": MODEL},
+            customdata=list(names),
+            hovertemplate="%{customdata}<br>%{x:,} · %{y:.4f} nats<extra></extra>",
+        )
+    )  # fmt: skip
+    if foretold is not None:
+        _foretold(fig, foretold)
+    _axes(fig, x, y, law, floor, foretold, x_title)
+    if floor is not None:
+        reference_line(fig, Reference(floor, "true floor of the stories", "floor"), log_y=True)
+    said = f"{len(x)} runs, from {format_number(y[0])} nats to {format_number(y[-1])}."
+    if foretold is not None:
+        said += f" Foretold for the larger one: {foretold.low:.2f} to {foretold.high:.2f} nats"
+        said += f"; it reached {foretold.came:.3f}." if foretold.came is not None else "."
+    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
+    return finish(fig, height=400, alt=f"Loss against {x_title}. {said}", legend=legend, showlegend=True)
+
+
+def _law(fig: go.Figure, law: LawLines) -> None:
+    k, low, high = (np.asarray(v, np.float64) for v in (law.sizes, law.low, law.high))
+    r, g, b = rgb(NEUTRAL)
+    fig.add_trace(
+        go.Scatter(
+            x=np.concatenate([k, k[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself", mode="lines",
+            line={"width": 0}, fillcolor=f"rgba({r}, {g}, {b}, 0.25)", hoverinfo="skip",
+            name="where a further run would lie (95 %)",
+        )
+    )  # fmt: skip
+    fig.add_trace(
+        go.Scatter(
+            x=k, y=np.asarray(law.losses, np.float64), mode="lines", name="the law",
+            line={"color": MODEL, "width": 2, "dash": "dash"},
+            hovertemplate="%{x:,.0f}<br>law: %{y:.4f} nats<extra></extra>",
+        )
+    )  # fmt: skip
+
+
+def _foretold(fig: go.Figure, told: Foretold) -> None:
+    fig.add_trace(
+        go.Scatter(
+            x=[told.size, told.size], y=[told.low, told.high], mode="lines+markers", name="foretold",
+            line={"color": NEUTRAL, "width": 4},
+            marker={"symbol": "line-ew-open", "size": 16, "line": {"width": 3, "color": NEUTRAL}},
+            hovertemplate="foretold<br>%{x:,} · %{y:.4f} nats<extra></extra>",
+        )
+    )  # fmt: skip
+    if told.came is not None:
+        fig.add_trace(
+            go.Scatter(
+                x=[told.size], y=[told.came], mode="markers", name="what came",
+                marker={"symbol": "diamond", "size": 14, "color": TRUE},
+                hovertemplate="the larger one<br>%{x:,} · %{y:.4f} nats<extra></extra>",
+            )
+        )  # fmt: skip
+
+
+def _axes(
+    fig: go.Figure,
+    x: np.ndarray,
+    y: np.ndarray,
+    law: LawLines | None,
+    floor: float | None,
+    told: Foretold | None,
+    x_title: str,
+) -> None:
+    seen = [*y, *([floor] if floor else [])]
+    wide = list(x)
+    if told is not None:
+        seen += [max(told.low, 0.3 * min(seen)), told.high, *([told.came] if told.came else [])]
+        wide.append(told.size)
+    if law is not None:
+        wide += [float(np.min(law.sizes)), float(np.max(law.sizes))]
+    low, high = 0.85 * min(seen), 1.1 * max(seen)
+    left, right = 0.85 * min(wide), 1.15 * max(wide)
+    for update, title, a, b in (
+        (fig.update_xaxes, x_title, left, right),
+        (fig.update_yaxes, "loss (nats per token)", low, high),
+    ):
+        ticks = round_ticks(a, b, most=6)
+        update(
+            title_text=title, type="log", range=[math.log10(a), math.log10(b)], tickvals=ticks,
+            ticktext=[format_tick(v) for v in ticks],
+        )  # fmt: skip
