@@ -1,6 +1,5 @@
-"""A text with gaps: what a masked model expects there, and how a training batch makes gaps."""
+"""A text with gaps: what a masked model expects there, what a causal one, and which of them is right."""
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -8,12 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from engine.batches import mask_tokens
-from engine.metrics import IGNORED, MostLikely, kl_divergence, log_softmax, most_likely, rank
+from engine.metrics import MostLikely, kl_divergence, log_softmax, most_likely, rank
 from engine.model import Transformer
 from engine.tokenizers import MASK_TEXT, Token, Tokenizer
-
-MASK, RANDOM, KEPT, UNSCORED = "mask", "random", "kept", "not scored"
 
 
 def gap_tokens(tokenizer: Tokenizer, text: str) -> list[Token]:
@@ -135,99 +131,71 @@ def mean_surprisal(logits: NDArray[np.float32], ids: Sequence[int], positions: C
 
 
 @dataclass(frozen=True)
-class MaskDraw:
-    """One row as a training batch would hide it.
+class Lead:
+    """Why one of two models gave the hidden token more, in nats: lead = tells + learned.
 
     Attributes:
-        inputs: what the model is given.
-        targets: what the loss compares with; -100 is not scored.
-        fates: for each token "mask", "random", "kept" or "not scored".
+        lead: ln of the masked model's probability over the causal model's; above 0 the masked model wins.
+        tells: ln of the same ratio of the exact probabilities: what the masked model is shown and the causal
+            one is not; None where the truth is not known.
+        learned: the rest: how far each of the two is from its own exact answer.
     """
 
-    inputs: list[int]
-    targets: list[int]
-    fates: list[str]
-
-    @property
-    def scored(self) -> list[int]:
-        """Positions that the loss counts."""
-        return [i for i, fate in enumerate(self.fates) if fate != UNSCORED]
+    lead: float
+    tells: float | None
+    learned: float | None
 
 
-def _fate(given: int, target: int, mask_id: int) -> str:
-    if target == IGNORED:
-        return UNSCORED
-    if given == mask_id:
-        return MASK
-    return KEPT if given == target else RANDOM
-
-
-def draw_masks(
-    ids: Sequence[int], *, mask_prob: float, mask_id: int, seed: int, only_mask: bool = False
-) -> MaskDraw:
-    """Hide tokens of one row exactly as training does (`batches.mask_tokens`), from a seed.
+def lead_of(masked: float, causal: float, true_masked: float | None, true_causal: float | None) -> Lead:
+    """Split the masked model's lead into what its context tells and what the two models learned.
 
     Args:
-        ids: the tokens, some of them perhaps masks already: these are never chosen.
-        mask_prob: chance of each to be chosen.
-        mask_id: also the number of ordinary ids.
-        seed: of a generator of its own.
-        only_mask: give every chosen token the mask, none of them a random token or its own.
+        masked: the probability that the masked model gives the hidden token.
+        causal: that of the causal model.
+        true_masked: the exact probability given what the masked model sees; None or 0 if unknown.
+        true_causal: given what the causal one sees.
+
+    >>> found = lead_of(0.8, 0.1, 1.0, 0.125)
+    >>> round(found.lead, 4), round(found.tells, 4), round(found.learned, 4)
+    (2.0794, 2.0794, 0.0)
+    """
+    lead = float(np.log(masked) - np.log(causal))
+    if not true_masked or not true_causal:
+        return Lead(lead, None, None)
+    tells = float(np.log(true_masked) - np.log(true_causal))
+    return Lead(lead, tells, lead - tells)
+
+
+@torch.no_grad()
+def spelled(model: Transformer, tokenizer: Tokenizer, before: str, word: str) -> tuple[float, int]:
+    """The natural log probability that a text goes on with `word`, spelled in the model's own tokens.
+
+    It is that of the one spelling that the tokenizer gives, and the number of tokens in it. Where the word
+    joins with the end of the text before, the change of both spellings counts.
+
+    Args:
+        model: a causal one.
+        tokenizer: its own.
+        before: the text; only its last tokens that the model can read count.
+        word: what comes next.
 
     Raises:
-        ValueError: for no ordinary token, or `mask_prob` outside its range.
+        ValueError: if there is nothing before the word, or the word is empty.
     """
-    batch = mask_tokens(
-        torch.tensor([list(ids)], dtype=torch.int64),
-        mask_prob=mask_prob,
-        mask_id=mask_id,
-        vocab_size=mask_id,
-        generator=torch.Generator().manual_seed(seed),
-        split=(1.0, 0.0, 0.0) if only_mask else (0.8, 0.1, 0.1),
+    old, new = tokenizer.encode(before), tokenizer.encode(before + word)
+    same = next(
+        (i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
     )
-    inputs, targets = batch.inputs[0].tolist(), batch.targets[0].tolist()
-    return MaskDraw(inputs, targets, [_fate(i, t, mask_id) for i, t in zip(inputs, targets, strict=True)])
+    if not same or len(new) == same:
+        raise ValueError("A causal model needs at least one token before the word, and a word.")
+    longest = model.config.context_length
 
+    def log_of(ids: Sequence[int]) -> float:
+        if len(ids) == same:
+            return 0.0
+        first = max(0, len(ids) - 1 - longest)
+        row = torch.tensor([ids[first:-1]], device=model.device)
+        log_probs = log_softmax(model(row)[0].float().cpu().numpy())
+        return float(sum(log_probs[t - 1 - first, ids[t]] for t in range(max(same, first + 1), len(ids))))
 
-@dataclass(frozen=True)
-class FateCount:
-    """How often one fate came: in one draw, on average in many, and as expected."""
-
-    fate: str
-    here: int
-    mean: float
-    expected: float
-
-
-def count_fates(
-    ids: Sequence[int], draw: MaskDraw, *, mask_prob: float, mask_id: int, seed: int, n_draws: int = 1000
-) -> list[FateCount]:
-    """Compare a draw with many others of the same row and with what the probabilities promise.
-
-    A random token may happen to be the right one (1 chance in V): it counts as kept.
-    """
-    rows = torch.tensor([list(ids)] * n_draws, dtype=torch.int64)
-    batch = mask_tokens(
-        rows,
-        mask_prob=mask_prob,
-        mask_id=mask_id,
-        vocab_size=mask_id,
-        generator=torch.Generator().manual_seed(seed),
-    )
-    scored = batch.targets != IGNORED
-    masked = scored & (batch.inputs == mask_id)
-    kept = scored & (batch.inputs == batch.targets)
-    many = {MASK: masked, RANDOM: scored & ~masked & ~kept, KEPT: kept, UNSCORED: ~scored}
-    n_open = sum(token_id != mask_id for token_id in ids)
-    shares = {MASK: 0.8 * mask_prob, RANDOM: 0.1 * mask_prob, KEPT: 0.1 * mask_prob, UNSCORED: 1 - mask_prob}
-    extra = {
-        MASK: 0,
-        RANDOM: 0,
-        KEPT: 0,
-        UNSCORED: len(ids) - n_open,
-    }  # masks that were typed are never scored
-    here = Counter(draw.fates)
-    return [
-        FateCount(fate, here[fate], int(many[fate].sum()) / n_draws, n_open * share + extra[fate])
-        for fate, share in shares.items()
-    ]
+    return log_of(new) - log_of(old), len(new) - same

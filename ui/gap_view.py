@@ -2,17 +2,19 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
 import viz
 from engine.gaps import Guess, guess
-from engine.metrics import softmax_parts
+from engine.metrics import log_softmax, softmax_parts
 from ui import hiding, resources, worked
 from ui.components import show
-from ui.hiding import GapText
+from ui.hiding import Both
 from ui.lesson import literal
 from ui.resources import ModelRef
+from ui.words import counted
 from ui.writing import truth_after
 
 SHOWN = 6  # bars a side; all other tokens together are one bar more
@@ -24,38 +26,63 @@ class Side(NamedTuple):
 
     Attributes:
         logits: (V,) that it has for the gap.
-        true_id: the token that stands there, in its vocabulary; None if nobody knows.
+        true_id: what stands there, in its vocabulary; None if nobody knows, or it has no such token.
         truth: (V,) the exact distribution, if known.
+        log_prob: of what stands there, natural; None if nobody knows.
+        n_pieces: in how many of its own tokens the model spells what stands there.
     """
 
     ref: ModelRef
     logits: NDArray[Any]
     true_id: int | None
     truth: NDArray[Any] | None
+    log_prob: float | None
+    n_pieces: int = 1
+
+    @property
+    def true_prob(self) -> float | None:
+        """The exact probability of what stands there; None if it is not known."""
+        if self.truth is None or self.true_id is None:
+            return None
+        found = float(self.truth[self.true_id])
+        return found if np.isfinite(found) else None
 
 
-def left_side(ref: ModelRef, masked: ModelRef, text: GapText, place: int, true_id: int | None) -> Side | str:
+def left_side(both: Both, place: int) -> Side | str:
     """The causal model's view, or a sentence that says why it has none."""
-    ids = hiding.left_ids(ref, masked, text, place)
+    ref = both.causal
+    if ref is None:
+        return "There is no causal model to compare with. Train one on the Training page."
+    ids = hiding.left_ids(ref, both.masked, both.text, place)
     if ids is None:
         return r"A causal model does not know \[MASK\], so it can’t read past the first one."
     if not ids:
         return "Nothing stands left of the first token: a causal model has nothing to guess from."
-    same = resources.tokenizer(ref).hash == resources.tokenizer(masked).hash
-    return Side(ref, hiding.from_the_left(ref, ids), true_id if same else None, truth_after(ref, ids))
+    logits, truth = hiding.from_the_left(ref, ids), truth_after(ref, ids)
+    if place in both.text.typed:
+        return Side(ref, logits, None, truth, None)
+    if both.same_tokens:
+        true_id = both.text.ids[place]
+        return Side(ref, logits, true_id, truth, float(log_softmax(logits)[true_id]))
+    before = b"".join(token.data for token in both.text.tokens[: both.text.unused + place])
+    word = both.text.seen[place].data
+    found = hiding.spelled_word(ref, before.decode("utf-8", "ignore"), word.decode("utf-8", "ignore"))
+    return Side(ref, logits, None, truth, *(found or (None, 1)))
 
 
-def both_sides(
-    ref: ModelRef, text: GapText, hidden: list[int], place: int, true_id: int | None
-) -> tuple[Side, str]:
+def both_sides(both: Both, place: int) -> tuple[Side, str]:
     """The masked model's view, and a sentence that says why the truth is not known, if it is not."""
+    ref, text, hidden = both.masked, both.text, both.hidden
     logits = hiding.from_both_sides(ref, tuple(text.ids), tuple(hidden))[place]
+    true_id = None if place in text.typed else text.ids[place]
+    log_prob = None if true_id is None else float(log_softmax(logits)[true_id])
     ids = tuple(token.id for token in text.tokens)
     where = tuple(text.unused + i for i in hidden)
     try:
-        return Side(ref, logits, true_id, hiding.true_in_gap(ref, ids, where, text.unused + place)), ""
+        truth = hiding.true_in_gap(ref, ids, where, text.unused + place)
     except ValueError as error:
-        return Side(ref, logits, true_id, None), str(error)
+        return Side(ref, logits, true_id, None, log_prob), str(error)
+    return Side(ref, logits, true_id, truth, log_prob), ""
 
 
 def bars(side: Side, key: str) -> Guess:
@@ -76,15 +103,25 @@ def bars(side: Side, key: str) -> Guess:
         colors=(viz.objective_color(side.ref.objective), viz.TRUE),
     )
     show(fig, key=key)
+    st.caption(_facts(side, found))
+    return found
+
+
+def _facts(side: Side, found: Guess) -> str:
+    """Rank, probability and surprisal of what stands there, and the distance from the truth."""
     facts = []
-    if found.rank is not None and found.surprisal is not None:
+    if found.rank is not None and side.log_prob is not None:
+        p, nats = viz.format_prob(float(np.exp(side.log_prob))), viz.format_nats(-side.log_prob)
+        facts.append(f"The hidden token is guess {found.rank:,} with probability {p}; surprisal {nats}.")
+    elif side.log_prob is not None:
+        pieces = counted(side.n_pieces, "token")
         facts.append(
-            f"The hidden token is guess {found.rank:,}; surprisal {viz.format_nats(found.surprisal)}."
+            f"In this model’s own vocabulary the hidden word is {pieces}: together probability "
+            f"{viz.format_prob(float(np.exp(side.log_prob)))}, surprisal {viz.format_nats(-side.log_prob)}."
         )
     if found.cost is not None:
         facts.append(f"KL from the truth: {viz.format_nats(found.cost)}.")
-    st.caption(" ".join(facts))
-    return found
+    return " ".join(facts)
 
 
 def formulas(side: Side, found: Guess) -> None:

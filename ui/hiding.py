@@ -7,7 +7,10 @@ from typing import Any
 import streamlit as st
 from numpy.typing import NDArray
 
+import viz
 from engine import gaps
+from engine.mask_draws import draw_masks
+from engine.pseudo import pseudo_log_probs
 from engine.sampling import next_logits
 from engine.tokenizers import Token, whole_graphemes
 from ui import resources, session
@@ -15,7 +18,8 @@ from ui.components import current, select
 from ui.lesson import LONGEST_TRUTH
 from ui.resources import ModelRef
 
-STRIP, SEED, PLACE = "masking_strip", "masking_seed", "masking_place"
+STRIP, SEED, PLACE, SHARE = "masking_strip", "masking_seed", "masking_place", "masking_share"
+USUAL = 15  # % of the tokens that masked training chooses
 _HIDDEN = "_masking_hidden"
 
 
@@ -61,12 +65,58 @@ def read(ref: ModelRef, text: str) -> GapText:
     return GapText(tokens, unused, whole_graphemes(seen, text), typed)
 
 
-def pair(chosen: ModelRef) -> tuple[ModelRef | None, ModelRef | None]:
-    """A causal and a masked model: the chosen one, and one of the other kind, best with its vocabulary."""
+@dataclass(frozen=True, eq=False)
+class Both:
+    """What the views of the page share: two models, one text, and what is hidden of it.
+
+    Attributes:
+        causal: None if there is no causal model.
+        masked: the text is cut into its tokens.
+        text: what the masked model reads.
+        whole: the text of all pages as it was typed.
+        hidden: positions of `text` that are hidden, typed ones among them.
+    """
+
+    causal: ModelRef | None
+    masked: ModelRef
+    text: GapText
+    whole: str
+    hidden: list[int]
+
+    @property
+    def mask_id(self) -> int:
+        """The masked model's mask."""
+        return resources.tokenizer(self.masked).mask_id
+
+    @property
+    def same_tokens(self) -> bool:
+        """Whether both models have one vocabulary; else their distributions have no common axis."""
+        return (
+            self.causal is not None
+            and resources.tokenizer(self.causal).hash == resources.tokenizer(self.masked).hash
+        )
+
+    def name(self, position: int) -> str:
+        """A position and its token, as it is shown."""
+        return f"{position}: {viz.visible(self.text.seen[position].data)}"
+
+
+def partners(chosen: ModelRef) -> list[ModelRef]:
+    """The models of the other kind; those with the chosen one's vocabulary first, then of its sort."""
     own = resources.tokenizer(chosen).hash
     others = [ref for ref in resources.available_models(session.owner()) if ref.objective != chosen.objective]
-    others.sort(key=lambda ref: resources.tokenizer(ref).hash != own)
-    other = others[0] if others else None
+    return sorted(
+        others,
+        key=lambda ref: (
+            resources.tokenizer(ref).hash != own,
+            ref.kind != chosen.kind,
+            abs(ref.n_params - chosen.n_params),
+        ),
+    )
+
+
+def pair(chosen: ModelRef, other: ModelRef | None) -> tuple[ModelRef | None, ModelRef | None]:
+    """The causal and the masked one of the chosen model and its partner."""
     return (chosen, other) if chosen.objective == "clm" else (other, chosen)
 
 
@@ -113,10 +163,10 @@ def hide(positions: Sequence[int]) -> None:
 
 
 def by_chance(ids: Sequence[int], mask_id: int) -> None:
-    """Hide some by chance, from the seed on the page. For `on_click`."""
+    """Hide a share of the tokens by chance, from the seed on the page. For `on_click`."""
     state = st.session_state
-    draw = gaps.draw_masks(ids, mask_prob=0.15, mask_id=mask_id, seed=int(state.get(SEED, 1)), only_mask=True)
-    hide(draw.scored)
+    share, seed = int(state.get(SHARE, USUAL)) / 100, int(state.get(SEED, 1))
+    hide(draw_masks(ids, mask_prob=share, mask_id=mask_id, seed=seed, only_mask=True).scored)
 
 
 def story(text: str, word: str, first: bool) -> None:
@@ -167,3 +217,20 @@ def true_in_gap(ref: ModelRef, ids: tuple[int, ...], where: tuple[int, ...], pla
         raise ValueError(f"The true distribution is worked out for texts of up to {LONGEST_TRUTH:,} tokens.")
     row: NDArray[Any] = oracle.masked(ids, where)[where.index(place)]
     return row
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def spelled_word(ref: ModelRef, before: str, word: str) -> tuple[float, int] | None:
+    """Log probability of a word in a causal model’s own tokens, and their number; None if it has none."""
+    try:
+        return gaps.spelled(resources.load(ref).model, resources.tokenizer(ref), before, word)
+    except ValueError:
+        return None  # nothing before it, or characters that this vocabulary does not have
+
+
+@st.cache_resource(max_entries=32, show_spinner="Masking each token in turn …")
+def in_turn(ref: ModelRef, ids: tuple[int, ...], typed: tuple[int, ...]) -> NDArray[Any]:
+    """(T,) log p of each token given all others, from the masked model; NaN where a mask was typed."""
+    found = pseudo_log_probs(resources.load(ref).model, ids, resources.tokenizer(ref).mask_id, hidden=typed)
+    found.setflags(write=False)
+    return found

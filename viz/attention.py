@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from viz.text import clip, escape, format_prob
 from viz.theme import (
     HATCH,
+    INK,
     MONO,
     NEUTRAL,
     PROBABILITY_SCALE,
@@ -210,13 +211,16 @@ def attention_map(
     return fig.update_xaxes(title_standoff=_STANDOFF)
 
 
-def mask_matrix(tokens: Sequence[str], objective: str, *, hidden: Collection[int] = ()) -> go.Figure:
+def mask_matrix(
+    tokens: Sequence[str], objective: str, *, hidden: Collection[int] = (), query: int | None = None
+) -> go.Figure:
     """Who may see whom: a full cell means that the query's position can look at the key's.
 
     Args:
         tokens: (T,) visible token texts; not escaped.
         objective: `"clm"`, each position sees itself and what came before; `"mlm"`, all see all.
         hidden: positions whose token is replaced by the mask: all look there, and find nothing. Marked "?".
+        query: a row to frame, for instance the one from which a gap is guessed.
     """
     n = len(tokens)
     allowed = np.ones((n, n), dtype=np.float32)
@@ -260,6 +264,11 @@ def mask_matrix(tokens: Sequence[str], objective: str, *, hidden: Collection[int
             y1=n - 0.5,
             line={"color": NEUTRAL, "width": 2, "dash": "dot"},
         )
+    if query is not None:
+        fig.add_shape(
+            type="rect", x0=-0.5, x1=n - 0.5, y0=query - 0.5, y1=query + 0.5,
+            line={"color": INK, "width": 3},
+        )  # fmt: skip
     _square_axes(fig, tokens)
     rule = (
         "each sees itself and what came before"
@@ -268,5 +277,7 @@ def mask_matrix(tokens: Sequence[str], objective: str, *, hidden: Collection[int
     )
     side = min(540, 300 + 8 * n)  # two of them stand side by side
     alt = f"Who sees whom among {n} token{'' if n == 1 else 's'}: {rule}."
+    if query is not None:
+        alt += f" Framed is the row of {tokens[query]}, position {query}."
     finish(fig, height=side, alt=alt, width=side, margin_r=_room_at_the_right(tokens))
     return fig.update_xaxes(title_standoff=_STANDOFF)

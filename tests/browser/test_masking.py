@@ -78,7 +78,7 @@ def test_hide_a_token_and_both_guesses_change(server: Server, browse: Browse, ho
 def test_gaps_survive_a_page_change(server: Server, browse: Browse) -> None:
     page = browse()
     open_masking(server, page)
-    page.get_by_role("button", name="Hide all").click()
+    page.locator(".st-key-masking_all button").click()
     n = page.locator(".st-key-masking_strip .chip").count()
     expect(gaps(page)).to_have_count(n)
     settle(page)
@@ -99,18 +99,17 @@ def test_a_typed_mask_is_one_chip(server: Server, browse: Browse) -> None:
     no_exception(page)
 
 
-def test_a_training_row_can_be_drawn_again(server: Server, browse: Browse) -> None:
+def test_a_link_opens_a_view_and_every_epoch_has_other_masks(server: Server, browse: Browse) -> None:
     page = browse()
-    open_masking(server, page)
-    tab = page.get_by_role("tab", name="How a training batch hides tokens")
-    tab.click()
-    seed = page.locator(".st-key-masking_batch_seed input")
-    expect(seed).to_have_value("1")
-    page.get_by_role("button", name="Draw again").click()
-    expect(seed).not_to_have_value("1")
+    open_at(page, f"{server.url}/masking?hide=Masked+batch&text={quote(STORY)}")
+    row = page.locator(".st-key-masking_batch .strip")
     expect(page.locator(".st-key-masking_batch .chip").first).to_be_visible()
+    expect(page.locator(".st-key-masking_epochs .js-plotly-plot")).to_be_visible()
+    before = row.inner_text()
+    page.get_by_role("button", name="Next epoch").click()
+    expect(row).not_to_have_text(before, use_inner_text=True)
     settle(page)
-    expect(tab).to_have_attribute("aria-selected", "true")
+    assert not axe(page)
     no_exception(page)
 
 

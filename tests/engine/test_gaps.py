@@ -1,4 +1,4 @@
-"""A text with gaps: [MASK] as one token, guesses in a gap, and how a training row hides tokens."""
+"""A text with gaps: [MASK] as one token, guesses in a gap, and which of two models is right."""
 
 import math
 
@@ -8,19 +8,15 @@ import torch
 
 from engine.config import ModelConfig
 from engine.gaps import (
-    KEPT,
-    MASK,
-    RANDOM,
-    UNSCORED,
-    count_fates,
-    draw_masks,
     fill_gaps,
     gap_tokens,
     guess,
+    lead_of,
     mean_surprisal,
     positions_of,
+    spelled,
 )
-from engine.metrics import cross_entropy
+from engine.metrics import cross_entropy, log_softmax
 from engine.model import Transformer
 from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
 
@@ -106,39 +102,46 @@ def test_guess_by_hand() -> None:
         guess(np.array([1.0, np.nan], np.float32), 1)
 
 
-def test_every_fate_follows_from_inputs_and_targets() -> None:
-    ids = [i % 9 for i in range(400)]
-    row = draw_masks(ids, mask_prob=0.5, mask_id=9, seed=3)
-    assert set(row.fates) == {MASK, RANDOM, KEPT, UNSCORED}
-    for token_id, given, target, fate in zip(ids, row.inputs, row.targets, row.fates, strict=True):
-        assert (target == -100) == (fate == UNSCORED)
-        assert target in (-100, token_id)
-        assert {MASK: given == 9, RANDOM: given not in (9, token_id)}.get(fate, given == token_id)
-    assert row == draw_masks(ids, mask_prob=0.5, mask_id=9, seed=3)
-    assert row != draw_masks(ids, mask_prob=0.5, mask_id=9, seed=4)
-    assert row.scored == [i for i, target in enumerate(row.targets) if target != -100]
+def test_a_lead_is_what_the_context_tells_and_what_was_learned() -> None:
+    found = lead_of(0.4, 0.1, 0.5, 0.05)  # ln 4 = ln 10 + ln 0.4
+    assert found.tells is not None and found.learned is not None
+    assert found.lead == pytest.approx(math.log(4))
+    assert found.tells == pytest.approx(math.log(10))
+    assert found.learned == pytest.approx(math.log(0.4))
+    assert lead_of(0.4, 0.1, None, 0.05).tells is None
+    assert lead_of(0.4, 0.1, 0.0, 0.05).tells is None  # what no story has
 
 
-def test_at_least_one_token_is_hidden_and_only_masks_if_asked() -> None:
-    for seed in range(50):
-        row = draw_masks([1, 2], mask_prob=0.15, mask_id=9, seed=seed, only_mask=True)
-        assert row.scored and {row.fates[i] for i in row.scored} == {MASK}
+@pytest.fixture(scope="module")
+def letters() -> tuple[Transformer, Tokenizer]:
+    tokenizer = byte_tokenizer()
+    config = ModelConfig(vocab_size=tokenizer.vocab_size, context_length=6, n_layer=1, n_head=2, d_model=16)
+    return Transformer(config, torch.Generator().manual_seed(2)).eval(), tokenizer
 
 
-def test_typed_masks_are_never_scored_and_nothing_else_to_hide_is_refused() -> None:
-    for seed in range(30):
-        assert 1 not in draw_masks([1, 9, 2], mask_prob=0.9, mask_id=9, seed=seed).scored
-    with pytest.raises(ValueError, match="nothing to hide"):
-        draw_masks([9, 9], mask_prob=0.5, mask_id=9, seed=0)
+def test_a_word_in_anothers_tokens_is_the_product_of_their_probabilities(
+    letters: tuple[Transformer, Tokenizer],
+) -> None:
+    model, tokenizer = letters
+    with torch.no_grad():
+        rows = log_softmax(model(torch.tensor([list(b"ab c")]))[0].numpy())
+    expected = rows[1, ord(" ")] + rows[2, ord("c")] + rows[3, ord("d")]
+    assert spelled(model, tokenizer, "ab", " cd") == (pytest.approx(expected, abs=1e-6), 3)
+    with torch.no_grad():  # a long text: only the last 6 tokens are read
+        last = log_softmax(model(torch.tensor([list(b"456789")]))[0].numpy())[-1, ord("x")]
+    assert spelled(model, tokenizer, "0123456789", "x") == (pytest.approx(last, abs=1e-6), 1)
+    with pytest.raises(ValueError, match="at least one token"):
+        spelled(model, tokenizer, "", "x")
 
 
-def test_counts_come_near_what_is_expected() -> None:
-    ids = [i % 500 for i in range(200)]
-    row = draw_masks(ids, mask_prob=0.15, mask_id=500, seed=1)
-    counts = {c.fate: c for c in count_fates(ids, row, mask_prob=0.15, mask_id=500, seed=1)}
-    # 200 tokens: 24 masks, 3 random, 3 kept, 170 not scored
-    assert [counts[f].expected for f in (MASK, RANDOM, KEPT, UNSCORED)] == pytest.approx([24, 3, 3, 170])
-    assert sum(c.here for c in counts.values()) == 200
-    assert sum(c.mean for c in counts.values()) == pytest.approx(200)
-    for count in counts.values():  # the mean of 1,000 draws: within 5 standard errors
-        assert abs(count.mean - count.expected) < 5 * math.sqrt(count.expected / 1000)
+def test_a_word_that_joins_the_end_of_the_text_changes_both_spellings() -> None:
+    tokenizer = train_bpe("abab " * 200, 258)  # "ab" is a token: "a" and then "b" is one token, not two
+    assert len(tokenizer.encode("ab")) == 1
+    config = ModelConfig(vocab_size=tokenizer.vocab_size, context_length=8, n_layer=1, n_head=1, d_model=8)
+    model = Transformer(config, torch.Generator().manual_seed(3)).eval()
+    c, a, ab = tokenizer.encode("c")[0], tokenizer.encode("a")[0], tokenizer.encode("ab")[0]
+    with torch.no_grad():
+        after_c = log_softmax(model(torch.tensor([[c]]))[0, 0].numpy())
+    found, n = spelled(model, tokenizer, "ca", "b")
+    assert tokenizer.encode("cab") == [c, ab] and n == 1
+    assert found == pytest.approx(after_c[ab] - after_c[a], abs=1e-6)

@@ -1,0 +1,287 @@
+"""What a masked model's probabilities add up to: pseudo-log-likelihood, two orders of filling, totals.
+
+Each is a probability of one token; a product of them need not be the probability of a text. The
+pseudo-log-likelihood masks each token in turn (Salazar, Liang, Nguyen, Kirchhoff 2020, arXiv:1910.14659).
+Conditionals given one by one may belong to no joint distribution: Arnold and Press 1989 (JASA 84:152).
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from engine.metrics import log_softmax, softmax
+from engine.model import Transformer
+
+ROW_TOKENS = 4096  # tokens in one pass
+LARGEST_TOTAL = 60_000  # tokens that `totals` reads at most: some seconds
+
+
+@torch.no_grad()
+def pseudo_log_probs(
+    model: Transformer, ids: Sequence[int], mask_id: int, *, hidden: Collection[int] = ()
+) -> NDArray[np.float64]:
+    """(T,) natural log of p(ids[t] | all other tokens): each token in turn is the only one masked.
+
+    Their sum is the pseudo-log-likelihood of the text. Positions in `hidden` hold no token: they stay masks
+    and have NaN.
+
+    Args:
+        model: a masked one.
+        ids: (T,).
+        mask_id: what stands in place of a hidden token.
+        hidden: positions at which a mask was typed.
+    """
+    shown = np.array(ids, np.int64)
+    shown[list(hidden)] = mask_id
+    asked = [t for t in range(len(ids)) if t not in set(hidden)]
+    found = np.full(len(ids), np.nan)
+    for part in _parts(asked, len(ids)):
+        rows = np.tile(shown, (len(part), 1))
+        rows[np.arange(len(part)), part] = mask_id
+        logits = model(torch.from_numpy(rows).to(model.device))[torch.arange(len(part)), part]
+        log_probs = log_softmax(logits.float().cpu().numpy())
+        found[part] = log_probs[np.arange(len(part)), shown[part]]
+    return found
+
+
+def _parts(items: Sequence[int], length: int) -> Iterator[list[int]]:
+    size = max(1, ROW_TOKENS // max(length, 1))
+    for start in range(0, len(items), size):
+        yield list(items[start : start + size])
+
+
+@dataclass(frozen=True)
+class TwoOrders:
+    """Two hidden tokens filled one after the other, in both orders.
+
+    Attributes:
+        a: p(a) while both are hidden.
+        b_after_a: p(b) once a stands there.
+        b: p(b) while both are hidden.
+        a_after_b: p(a) once b stands there.
+    """
+
+    a: float
+    b_after_a: float
+    b: float
+    a_after_b: float
+
+    @property
+    def a_first(self) -> float:
+        """The product if a is filled first."""
+        return self.a * self.b_after_a
+
+    @property
+    def b_first(self) -> float:
+        """The product if b is filled first; of a real joint distribution it is the same."""
+        return self.b * self.a_after_b
+
+    @property
+    def apart(self) -> float:
+        """Logarithm of the first product over the second; 0 for a joint distribution."""
+        return log(self.a_first / self.b_first)
+
+
+@torch.no_grad()
+def two_orders(
+    model: Transformer, ids: Sequence[int], pair: tuple[int, int], mask_id: int, hidden: Collection[int] = ()
+) -> TwoOrders:
+    """What a masked model gives the two tokens that stand at a pair of positions, in both orders.
+
+    Args:
+        model: a masked one.
+        ids: (T,) with the two tokens in place.
+        pair: two different positions.
+        mask_id: what stands in place of a hidden token.
+        hidden: further positions that stay hidden all the time.
+
+    Raises:
+        ValueError: if the two positions are one.
+    """
+    i, j = pair
+    if i == j:
+        raise ValueError(f"Two different positions are needed, not {i} twice.")
+    both, after_a, after_b = (_with_masks(ids, mask_id, {*hidden, *more}) for more in ((i, j), (j,), (i,)))
+    rows = torch.tensor([both, after_a, after_b], device=model.device)
+    probs = softmax(model(rows).float().cpu().numpy())
+    return TwoOrders(*(float(probs[row, at, ids[at]]) for row, at in ((0, i), (1, j), (0, j), (2, i))))
+
+
+def _with_masks(ids: Sequence[int], mask_id: int, hidden: Collection[int]) -> list[int]:
+    return [mask_id if t in hidden else int(token_id) for t, token_id in enumerate(ids)]
+
+
+def n_passes(length: int, vocab_size: int) -> int:
+    """Tokens that `totals` reads: two tables, each with one row for every id of the vocabulary."""
+    return 2 * length * vocab_size
+
+
+@torch.no_grad()
+def given_table(
+    model: Transformer, ids: Sequence[int], given: int, asked: int, mask_id: int
+) -> NDArray[np.float32]:
+    """(V,V) row v: the distribution at position `asked`, hidden, if id v stands at position `given`."""
+    vocab_size = model.config.vocab_size
+    rows = np.tile(np.array(ids, np.int64), (vocab_size, 1))
+    rows[:, given], rows[:, asked] = np.arange(vocab_size), mask_id
+    table = np.empty((vocab_size, vocab_size), np.float32)
+    for part in _parts(range(vocab_size), len(ids)):
+        logits = model(torch.from_numpy(rows[part]).to(model.device))[:, asked]
+        table[part] = softmax(logits.float().cpu().numpy())
+    return table
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a model's products add up to over all V² ways to fill two gaps.
+
+    Attributes:
+        n_fillings: V².
+        a_first, b_first: of p(a) p(b | a), and of p(b) p(a | b): chains, each 1 for itself.
+        pseudo: of p(a | b) p(b | a): of a probability it would be 1.
+        most_apart: the largest |p(a) p(b | a) - p(b) p(a | b)| of one filling.
+        half_sum: half of the sum of these differences: the total variation distance of the two orders.
+    """
+
+    n_fillings: int
+    a_first: float
+    b_first: float
+    pseudo: float
+    most_apart: float
+    half_sum: float
+
+
+def totals_of(
+    a: NDArray[np.float64], b: NDArray[np.float64], b_given_a: NDArray[Any], a_given_b: NDArray[Any]
+) -> Totals:
+    """Add up over all fillings.
+
+    Args:
+        a: (V,) while both are hidden.
+        b: (V,) the same of the other gap.
+        b_given_a: (V,V) rows a, columns b.
+        a_given_b: (V,V) rows b, columns a.
+
+    >>> half = np.array([0.5, 0.5])
+    >>> agree = np.eye(2)  # two words that always agree: a joint distribution, and still
+    >>> totals_of(half, half, agree, agree).pseudo
+    2.0
+    """
+    first, second = a[:, None] * b_given_a, (b[:, None] * a_given_b).T  # both (a, b)
+    apart = np.abs(first - second)
+    return Totals(
+        len(a) * len(b),
+        float(first.sum()),
+        float(second.sum()),
+        float((b_given_a.astype(np.float64) * a_given_b.T).sum()),
+        float(apart.max()),
+        float(apart.sum() / 2),
+    )
+
+
+def totals(model: Transformer, ids: Sequence[int], pair: tuple[int, int], mask_id: int) -> Totals:
+    """A masked model's totals over everything that could stand at two positions; exact, V passes a table.
+
+    Raises:
+        ValueError: if that would take too long.
+    """
+    need = n_passes(len(ids), model.config.vocab_size)
+    if need > LARGEST_TOTAL:
+        raise ValueError(
+            f"The {len(ids)} tokens would have to be read {2 * model.config.vocab_size:,} times, {need:,} "
+            f"tokens in all; at most {LARGEST_TOTAL:,} are. Use a shorter text."
+        )
+    i, j = pair
+    with torch.no_grad():
+        row = torch.tensor([_with_masks(ids, mask_id, pair)], device=model.device)
+        both = softmax(model(row)[0].float().cpu().numpy())
+    b_given_a = given_table(model, ids, given=i, asked=j, mask_id=mask_id)
+    a_given_b = given_table(model, ids, given=j, asked=i, mask_id=mask_id)
+    return totals_of(both[i], both[j], b_given_a, a_given_b)
+
+
+@torch.no_grad()
+def causal_total(model: Transformer, before: Sequence[int]) -> float:
+    """The sum of p(a | before) p(b | before, a) over all V² pairs of next tokens: for a causal model, 1."""
+    vocab_size = model.config.vocab_size
+    left = list(before)[-(model.config.context_length - 1) :]
+    a = softmax(model(torch.tensor([left], device=model.device))[0, -1].float().cpu().numpy())
+    total = 0.0
+    for part in _parts(range(vocab_size), len(left) + 1):
+        rows = torch.tensor([[*left, v] for v in part], device=model.device)
+        b_given_a = softmax(model(rows)[:, -1].float().cpu().numpy())
+        total += float((a[part, None] * b_given_a).sum())
+    return total
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """Two gaps with two words each, as fractions: what a masked model could say of them.
+
+    Attributes:
+        a, b: the words of each gap.
+        p_a, p_b: (2,) while both are hidden.
+        b_given_a: (2,2) rows a.
+        a_given_b: (2,2) rows b.
+    """
+
+    a: tuple[str, str]
+    b: tuple[str, str]
+    p_a: tuple[Fraction, Fraction]
+    p_b: tuple[Fraction, Fraction]
+    b_given_a: tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]
+    a_given_b: tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]
+
+    def a_first(self, a: int, b: int) -> Fraction:
+        """p(a) p(b | a)."""
+        return self.p_a[a] * self.b_given_a[a][b]
+
+    def b_first(self, a: int, b: int) -> Fraction:
+        """p(b) p(a | b)."""
+        return self.p_b[b] * self.a_given_b[b][a]
+
+    def pseudo(self, a: int, b: int) -> Fraction:
+        """p(a | b) p(b | a): what the pseudo-log-likelihood is the log of."""
+        return self.a_given_b[b][a] * self.b_given_a[a][b]
+
+    @property
+    def cells(self) -> list[tuple[int, int]]:
+        """The four fillings."""
+        return [(a, b) for a in (0, 1) for b in (0, 1)]
+
+    @property
+    def pulls(self) -> tuple[Fraction, Fraction]:
+        """Odds ratios of the two tables: how much more one word expects its partner than the other does.
+
+        Two tables with cells above 0 belong to a joint distribution exactly if these are equal.
+        """
+        (aa, ab), (ba, bb) = self.a_given_b
+        (ca, cb), (da, db) = self.b_given_a
+        return Fraction(aa * bb, ab * ba), Fraction(ca * db, cb * da)
+
+
+def _pair_table(p_a: str, p_b: str, b_given_a: tuple[str, str], a_given_b: tuple[str, str]) -> PairTable:
+    def row(p: str) -> tuple[Fraction, Fraction]:
+        return Fraction(p), 1 - Fraction(p)
+
+    return PairTable(
+        ("cat", "dog"),
+        ("slept", "ran"),
+        row(p_a),
+        row(p_b),
+        (row(b_given_a[0]), row(b_given_a[1])),
+        (row(a_given_b[0]), row(a_given_b[1])),
+    )
+
+
+HAND_MADE = {
+    # The first table says that cat and slept attract each other, the second that they repel: 6 against 1/9.
+    "No joint has these": _pair_table("1/2", "1/2", ("1/4", "3/4"), ("4/5", "2/5")),
+    "A joint has these": _pair_table("1/2", "1/2", ("4/5", "1/5"), ("4/5", "1/5")),
+}

@@ -1,0 +1,169 @@
+"""How often each way of filling is right, on stories that no model has learned from; measured on demand."""
+
+import time
+from contextlib import suppress
+
+import streamlit as st
+
+from engine import fill, fill_scores
+from engine.fill import some_places
+from engine.fill_scores import CAUSAL_WAYS, EXACT, KEPT, MASKED_WAYS, SWEEPS, TRIED, StoryScore, WayScore
+from ui import resources
+from ui.components import show
+from ui.fill_data import WAYS
+from ui.hiding import Both
+from ui.lesson import literal
+from ui.resources import ModelRef
+from ui.words import duration
+from viz import format_number
+from viz.fill import right_shares
+
+STORIES, BLANKS, ROW, SEED = (
+    "masking_right_stories", "masking_right_blanks", "masking_right_row", "masking_right_seed",
+)  # fmt: skip
+_ASKED = "_masking_right_asked"
+Settings = tuple[int, int, bool, int]
+Scores = dict[str, StoryScore]
+
+
+def draw(both: Both) -> None:
+    """Draw the settings, and the measurement once it was asked for."""
+    if resources.oracle_for(both.masked) is None:
+        st.info(
+            "This is measured on stories, whose true answers are known. The masked model did not learn from "
+            "them: choose one that did in the sidebar."
+        )
+        return
+    settings = _settings()
+    causal = both.causal if both.same_tokens else None
+    asked: set[object] = st.session_state.setdefault(_ASKED, set())
+    about = (both.masked.identity, causal.identity if causal else "", settings)
+    if about not in asked:
+        st.write(
+            "Every way fills the same blanks in the same stories. None of the models has learned from these."
+        )
+        st.button("Measure", key="masking_right_go", type="primary", on_click=asked.add, args=(about,))
+        return
+    try:
+        found = _measure(both.masked, causal, settings)
+    except ValueError as error:
+        st.warning(literal(str(error)))
+        return
+    _picture(found)
+    _table(found, settings, causal)
+
+
+def _settings() -> Settings:
+    for key, value in ((STORIES, 20), (BLANKS, 5), (ROW, False), (SEED, 1)):
+        st.session_state.setdefault(key, value)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.select_slider("Stories", [10, 20, 30, 50], key=STORIES, persist_state="session", width=150)
+        st.slider("Blanks in each", 1, 10, key=BLANKS, persist_state="session", width=150)
+        st.number_input("Seed of the stories", 0, 2**31, key=SEED, persist_state="session", width=150)
+        st.toggle("All in a row", key=ROW, persist_state="session", help="Neighbours, not tokens anywhere.")
+    state = st.session_state
+    return int(state[STORIES]), int(state[BLANKS]), bool(state[ROW]), int(state[SEED])
+
+
+@st.cache_resource(max_entries=8, show_spinner="Telling stories …")
+def _rows(vocabulary: ModelRef, n: int, seed: int, context_length: int) -> list[list[int]]:
+    return fill_scores.held_out_rows(resources.tokenizer(vocabulary), n, seed, context_length)
+
+
+@st.cache_resource(max_entries=1000, show_spinner=False)
+def _one_story(
+    masked: ModelRef, causal: ModelRef | None, ids: tuple[int, ...], hidden: tuple[int, ...], seed: int
+) -> Scores:
+    """Every way on one story; the exact answer is left out where it would take too long."""
+    oracle = resources.oracle_for(masked)
+    assert oracle is not None  # asked before
+    guesses = fill.masked_guesses(resources.load(masked).model, resources.tokenizer(masked).mask_id)
+    scores = {
+        way: fill_scores.score_masked(way, guesses, oracle, ids, hidden, seed=seed) for way in MASKED_WAYS
+    }
+    if causal is not None:
+        model = resources.load(causal).model
+        scores |= {way: fill_scores.score_causal(way, model, oracle, ids, hidden) for way in CAUSAL_WAYS}
+    with suppress(ValueError):  # too many ways to tell the story: said beside the picture
+        scores[EXACT] = fill_scores.score_exact(oracle, ids, hidden)
+    return scores
+
+
+def _measure(masked: ModelRef, causal: ModelRef | None, settings: Settings) -> dict[str, WayScore]:
+    """Score all stories, with progress; what is measured once is kept."""
+    n, n_blanks, in_a_row, seed = settings
+    limit = min(masked.context_length, causal.context_length if causal else masked.context_length)
+    rows = _rows(masked, n, seed, limit)
+    bar, began = st.empty(), time.monotonic()
+    scores: list[Scores] = []
+    for i, ids in enumerate(rows):
+        hidden = some_places(len(ids), n_blanks, seed * 1000 + i, first=1, in_a_row=in_a_row)
+        scores.append(_one_story(masked, causal, tuple(ids), tuple(hidden), seed * 1000 + i))
+        done = i + 1
+        left = (time.monotonic() - began) / done * (len(rows) - done)
+        if left > 0.5:
+            bar.progress(done / len(rows), f"{done} of {len(rows)} stories, about {duration(left)} left")
+    bar.empty()
+    ways = [way for way in WAYS if any(way in each for each in scores)]
+    return {way: fill_scores.together([each[way] for each in scores if way in each]) for way in ways}
+
+
+def _picture(found: dict[str, WayScore]) -> None:
+    best = found[EXACT].best if EXACT in found else None
+    fig = right_shares(
+        [WAYS[way].name for way in found],
+        [WAYS[way].objective for way in found],
+        [[score.share, score.low, score.high] for score in found.values()],
+        [
+            [score.n_possible / score.n_stories, score.possible_low, score.possible_high]
+            for score in found.values()
+        ],
+        best=best,
+    )
+    show(fig, key="masking_right_shares")
+    if best is None:
+        return
+    ways = [way for way in found if way != EXACT]
+    top = max(ways, key=lambda way: found[way].share)
+    whole = max(ways, key=lambda way: found[way].n_possible)
+    n, share = found[whole].n_possible, format_number(100 * found[top].share)
+    st.write(
+        f"Most tokens right here: **{WAYS[top].name}**, {share} %. Most texts that can be a story: "
+        f"**{WAYS[whole].name}**, {n} of {found[whole].n_stories}. Where the intervals overlap widely, the "
+        "difference may be chance."
+    )
+
+
+def _table(found: dict[str, WayScore], settings: Settings, causal: ModelRef | None) -> None:
+    n_stories = max(score.n_stories for score in found.values())
+    st.dataframe(
+        {
+            "way": [WAYS[way].name for way in found],
+            "tokens right": [f"{s.n_right} of {s.n_places}" for s in found.values()],
+            "95 % interval": [f"{s.low:.3f} to {s.high:.3f}" for s in found.values()],
+            "possible stories": [f"{s.n_possible} of {s.n_stories}" for s in found.values()],
+            "−ln p of the truth (nats a token)": [
+                "–" if s.true_nats is None else f"{s.true_nats:.4f}" for s in found.values()
+            ],
+        },
+        hide_index=True,
+        column_config={
+            "−ln p of the truth (nats a token)": st.column_config.TextColumn(alignment="right"),
+        },
+        key="masking_right_table",
+    )
+    notes = [
+        f"{n_stories} stories of seed {settings[3]}, each after the last token of the story before it.",
+        "Intervals are Wilson’s, with tokens taken as independent; those of one story are not quite.",
+        f"Gibbs resampling: the last draw of {SWEEPS} sweeps from any tokens.",
+        f"Rescoring tries {TRIED} fillings and keeps {KEPT}.",
+        "The last column is p of the hidden tokens together, as that way gives it; two ways have none.",
+        "On average nobody gets more tokens right than the exact posterior; on few stories luck can.",
+    ]
+    if EXACT not in found:
+        notes.append("The exact answer would take too long for so many blanks.")
+    elif (n := found[EXACT].n_stories) < n_stories:
+        notes.append(f"The exact answer is of {n} stories: the others would take too long.")
+    if causal is None:
+        notes.append("There is no causal model with the same vocabulary, so its two ways are missing.")
+    st.caption(" ".join(notes))

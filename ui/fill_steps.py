@@ -1,0 +1,239 @@
+"""Filling, one step after the other: the text as it grows, a table of the choices, and their product."""
+
+import time
+from collections import Counter
+from contextlib import suppress
+
+import numpy as np
+import streamlit as st
+
+import viz
+from engine.fill import Fill
+from engine.fill_scores import GIBBS, RESCORED
+from engine.infill import Rescored
+from ui import fill_data, hiding, resources, worked_fill
+from ui.components import show, token_strip
+from ui.fill_data import WAYS, Fills
+from ui.hiding import Both
+from ui.lesson import literal
+from ui.words import counted
+from viz.fill import gibbs_shares
+
+WAY = "masking_fill_way"
+PACE = 1.0  # seconds between two steps when they play by themselves
+_AWAY = 8.0  # seconds without a step after which playing has ended: somebody left the page
+_STEP, _PLAYING, _STEPPED, _ABOUT = (
+    "masking_fill_step", "_masking_fill_playing", "_masking_fill_stepped", "_masking_fill_about",
+)  # fmt: skip
+_SHOWN = 6  # tokens of one place that are drawn, and fillings in the table
+
+
+def choose(way: str) -> None:
+    """Choose a way before it is drawn. For callbacks."""
+    st.session_state[WAY] = way
+
+
+def draw(both: Both, made: Fills) -> None:
+    """Draw one way, step by step."""
+    ways = list(made.found)
+    if st.session_state.get(WAY) not in ways:
+        st.session_state[WAY] = ways[0]
+    way = str(
+        st.segmented_control(
+            "Way of filling", ways, format_func=lambda way: WAYS[way].name, key=WAY, required=True,
+            persist_state="session", label_visibility="collapsed", wrap=True,
+        )
+    )  # fmt: skip
+    st.caption(WAYS[way].how)
+    fill = made.found[way]
+    about = (both.masked.identity, way, fill.choices)
+    if st.session_state.get(_ABOUT) != about:  # another filling: all of it is shown at first
+        st.session_state[_ABOUT] = about
+        st.session_state[_STEP] = len(fill.choices)
+        st.session_state[_PLAYING] = False
+    playing = bool(st.session_state.get(_PLAYING))
+    st.fragment(_player, run_every=PACE if playing else None)(both, way, fill, playing)
+    if way == GIBBS:
+        _gibbs(both, fill)
+    elif way == RESCORED and made.rescored is not None:
+        _rescored(both, made.rescored)
+    else:
+        st.latex(worked_fill.product([fill_data.probability(choice) for choice in fill.choices]))
+
+
+def _player(both: Both, way: str, fill: Fill, playing: bool) -> None:
+    if playing:
+        _advance(len(fill.choices))
+    if bool(st.session_state.get(_PLAYING)) != playing:
+        st.rerun()  # the clock is started and stopped by a run of the whole page
+    n = _controls(len(fill.choices), playing)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        _text(both, way, fill, n)
+    with right:
+        _table(both, way, fill, n)
+
+
+def _advance(last: int) -> None:
+    """One step on, if the time has come; the last one ends the play."""
+    state, now = st.session_state, time.monotonic()
+    waited = now - state.get(_STEPPED, now)
+    if waited >= 0.6 * PACE:
+        state[_STEP] = min(int(state.get(_STEP, 0)) + 1, last)
+        state[_STEPPED] = now
+    if waited > _AWAY or state.get(_STEP, 0) >= last:
+        state[_PLAYING] = False
+
+
+def _go(step: int) -> None:
+    st.session_state[_STEP] = step
+
+
+def _toggle(n: int, last: int) -> None:
+    """Play from here, from the start after the last step, or pause. For `on_click`."""
+    state = st.session_state
+    if state.get(_PLAYING):
+        state[_PLAYING] = False
+        return
+    if n >= last:
+        _go(0)
+    state[_PLAYING], state[_STEPPED] = True, time.monotonic()
+
+
+def _controls(last: int, playing: bool) -> int:
+    """The slider and its buttons; gives how many choices are made."""
+    st.session_state[_STEP] = min(int(st.session_state.get(_STEP, last)), last)
+    n = int(st.session_state[_STEP])
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.button(
+            "Back", icon=":material/chevron_left:", key="masking_fill_back", on_click=_go, args=(n - 1,),
+            disabled=n == 0, help="One step back",
+        )  # fmt: skip
+        st.button(
+            "Forward", icon=":material/chevron_right:", key="masking_fill_forward", on_click=_go,
+            args=(n + 1,), disabled=n == last, help="One step on",
+        )  # fmt: skip
+        st.button(
+            "Pause" if playing else "Play",
+            icon=":material/pause:" if playing else ":material/play_arrow:",
+            key="masking_fill_play", width=110, on_click=_toggle, args=(n, last),
+        )  # fmt: skip
+        st.slider("Steps done", 0, last, key=_STEP, persist_state="session", width=260)
+    return n
+
+
+def _text(both: Both, way: str, fill: Fill, n: int) -> None:
+    """The text after `n` steps; blanks that are still open are drawn as hidden."""
+    tokenizer = resources.tokenizer(both.masked)
+    now = fill.after(n)
+    if way == GIBBS:
+        seed = int(st.session_state["masking_fill_seed"])
+        start = fill_data.start_of(both.masked, tuple(both.text.ids), tuple(both.hidden), seed)
+        now = {**start, **now}
+    newest = fill.choices[n - 1].place if n else -1
+    tokens = [
+        token._replace(id=now[i], data=tokenizer.token_bytes(now[i])) if i in now else token
+        for i, token in enumerate(both.text.seen)
+    ]
+    notes = ["new" if i == newest else "filled" if i in now else "" for i in range(len(tokens))]
+    with st.container(height=320 if len(tokens) > 60 else "content", border=False):
+        token_strip(
+            [[token] for token in tokens],
+            key="masking_fill_strip",
+            hidden=[i for i in both.hidden if i not in now],
+            values=notes,
+            label=f"The text after {counted(n, 'step')}",
+        )
+    if way == GIBBS and n == 0:
+        st.caption("Step 0: any tokens, drawn with equal chance.")
+
+
+def _table(both: Both, way: str, fill: Fill, n: int) -> None:
+    """Step, place, token, probability; of a long row the steps around this one."""
+    data_of = resources.tokenizer(both.masked).token_bytes
+    rows: dict[str, list[object]] = {"step": [], "position": [], "token": [], "p": []}
+    if way == GIBBS:
+        rows = {"step": [], "sweep": [], "position": [], "token": [], "p": []}
+    for i, choice in enumerate(fill.choices[:n], 1):
+        rows["step"].append(i)
+        rows["position"].append(choice.place)
+        rows["token"].append(viz.visible(data_of(choice.id)))
+        rows["p"].append(fill_data.probability(choice))
+        if way == GIBBS:
+            rows["sweep"].append(choice.sweep)
+    if not n:
+        st.info("Nothing is filled yet. Press Play, or Forward for one step.")
+        return
+    newest_first = {name: values[::-1] for name, values in rows.items()} if len(fill.choices) > 8 else rows
+    st.dataframe(
+        newest_first, hide_index=True, height=min(36 * (n + 1) + 3, 320), key="masking_fill_steps",
+        column_config={"p": st.column_config.NumberColumn(format="%.4g")},
+    )  # fmt: skip
+
+
+def _gibbs(both: Both, fill: Fill) -> None:
+    """How often each token was drawn in the place that is looked at, beside the exact posterior."""
+    place = st.session_state.get(hiding.PLACE)
+    if place not in both.hidden:
+        place = both.hidden[0]
+    draws = [choice.id for choice in fill.choices if choice.place == place]
+    top = [token for token, _ in Counter(draws).most_common(_SHOWN)]
+    exact = None
+    with suppress(ValueError):  # the exact answer is not known for this text: the draws are shown alone
+        where = tuple(both.text.unused + i for i in both.hidden)
+        ids = tuple(token.id for token in both.text.tokens)
+        true = hiding.true_in_gap(both.masked, ids, where, both.text.unused + place)
+        top += [int(i) for i in np.argsort(-true)[:3] if true[i] > 0.005 and int(i) not in top]
+        exact = [float(true[i]) for i in top]
+    data_of = resources.tokenizer(both.masked).token_bytes
+    st.markdown(f"**Position {place} over all sweeps**")
+    show(
+        gibbs_shares(
+            [viz.visible(data_of(i)) for i in top],
+            [draws.count(i) / len(draws) for i in top],
+            len(draws),
+            exact=exact,
+        ),
+        key="masking_fill_gibbs",
+    )
+    st.caption(
+        "In the long run the draws follow a joint distribution, if the model’s conditionals belong to one; "
+        "nobody promises that they do. Neighbouring draws are alike, and the first still remember the start. "
+        "Press another hidden token above to look there."
+    )
+
+
+def _rescored(both: Both, found: Rescored) -> None:
+    """The fillings that were tried, the best first; of one blank Bayes' rule with its numbers."""
+    data_of = resources.tokenizer(both.masked).token_bytes
+    n = len(found.log_probs)
+    shares = found.shares
+    names = [" … ".join(viz.visible(data_of(int(i))) for i in row) for row in found.tried[:_SHOWN]]
+    table: dict[str, list[object]] = {"filling": list(names)}
+    first, rest = list[float](), list[float]()
+    if len(found.places) == 1 and both.causal is not None:
+        left = fill_data.log_left(both.causal, tuple(both.text.ids[: found.places[0]]))
+        first = [float(left[int(row[0])]) for row in found.tried[:_SHOWN]]
+        rest = [float(total) - log for total, log in zip(found.log_probs, first, strict=False)]
+        table |= {"ln p(v | left)": list(first), "ln p(right | left, v)": list(rest)}
+    table["ln of both together"] = [float(x) for x in found.log_probs[:_SHOWN]]
+    table["share"] = [float(x) for x in shares[:_SHOWN]]
+    config = {name: st.column_config.NumberColumn(format="%.3f") for name in table if name.startswith("ln")}
+    config["share"] = st.column_config.NumberColumn(format="%.4g")
+    st.dataframe(table, hide_index=True, column_config=config, key="masking_fill_tried")
+    if found.exact:
+        st.caption(f"All {n:,} fillings were tried: the shares are exact for this model.")
+    else:
+        st.caption(
+            f"Tried to the end were the {n:,} fillings with the likeliest tokens from the left; the shares "
+            "are among these. A filler that looks unlikely from the left can be missed."
+        )
+        if first:
+            st.toggle(
+                f"Try all {both.mask_id:,} tokens", key="masking_fill_every", persist_state="session",
+                help="Takes some seconds: the right part is read once for every token.",
+            )  # fmt: skip
+    if first and rest:
+        total = float(found.log_probs[0] - np.log(shares[0]))
+        st.markdown(f"**“{literal(names[0])}”**")
+        st.latex(worked_fill.bayes(first[0], rest[0], total, n))

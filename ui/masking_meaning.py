@@ -1,0 +1,205 @@
+"""Meaning in context: the vector of a word by both models, when what comes after it changes."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from engine.contexts import TwoContexts, words_in
+from ui import lesson, meaning_data, meaning_sets, resources, worked_vectors
+from ui.components import show
+from ui.hiding import Both
+from ui.words import literal
+from viz import format_number
+from viz.contexts import similarity_lines
+
+PART, LAYER = "masking_meaning_part", "masking_meaning_layer"
+FIRST, SECOND, WORD = "masking_meaning_a", "masking_meaning_b", "masking_meaning_word"
+PAIR, USES, SENTENCES = "A word in two texts", "All its uses", "Nearest sentences"
+KEEP: dict[str, Any] = {"persist_state": "session"}
+USED = "masking_meaning_used"
+SOME = ("cold", "orange", "golden", "her", "honey", "well")  # words with more than one use in the stories
+LONGEST = 20_000  # characters of each text
+COLD = (
+    "Once upon a time, there was an owl who had a cold. “What would make you smile?” asked Lily.",
+    "Once upon a time, there was an owl who had a cold house. She lived there all winter.",
+    "cold",
+)
+HER = ("Lily saw her. She was sad.", "Lily saw her friend. She was sad.", "her")
+LEFT = (
+    "Once upon a time, there was a fox who lived near a well.",
+    "Tom and a polite goat ran a race. The goat was well ahead.",
+    "well",
+)
+
+
+def _take(a: str, b: str, word: str, part: str) -> None:
+    """Put other texts in, and look at one part. For `on_click`."""
+    state = st.session_state
+    state[FIRST], state[SECOND], state[WORD], state[USED], state[PART] = a, b, word, word, part
+
+
+TRY = (
+    lesson.Step(
+        "“her” for a person, or for what is hers: only what follows tells.",
+        "Compare “her”", _take, (*HER, PAIR),
+    ),
+    lesson.Step(
+        "Two wells with different left sides: now the causal model’s vectors differ too.",
+        "Compare “well”", _take, (*LEFT, PAIR),
+    ),
+    lesson.Step(
+        "“cold” in many stories: which of them does each model find alike?",
+        "Look at all uses of “cold”", _take, (*COLD, USES),
+    ),
+)  # fmt: skip
+
+
+def draw(both: Both) -> None:
+    """Draw the view."""
+    state = st.session_state
+    for key, value in zip((FIRST, SECOND, WORD), COLD, strict=True):
+        state.setdefault(key, value)
+    state.setdefault(PART, PAIR)
+    part = st.segmented_control(
+        "Shown", [PAIR, USES, SENTENCES], key=PART, required=True, wrap=True, label_visibility="collapsed",
+        **KEEP,
+    )  # fmt: skip
+    if part == PAIR:
+        _texts()
+    else:  # a widget that is not drawn would lose its text
+        state[FIRST], state[SECOND] = state[FIRST], state[SECOND]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        word = {PAIR: _common_word, USES: _any_word}.get(str(part), lambda: "")()
+        layer = _layer(both)
+    if both.causal is None:
+        st.info("There is no causal model to compare with. Train one on the Training page.")
+    if part == SENTENCES:
+        meaning_sets.sentences(both, layer)
+    elif part == USES:
+        meaning_sets.uses(both, word, layer)
+    elif word:
+        _pair(both, word, layer)
+    else:
+        st.info("The two texts have no word in common. Put one word into both.")
+    lesson.try_this(*TRY, key="masking_meaning_try")
+
+
+def _layer(both: Both) -> int:
+    """After which block the stream is read: the last one at first."""
+    n_layer = min(resources.load(ref).model.config.n_layer for ref in meaning_data.models(both).values())
+    if st.session_state.get(LAYER) not in range(n_layer + 1):
+        st.session_state[LAYER] = n_layer
+    return int(
+        st.select_slider(
+            "Vectors after block", range(n_layer + 1), key=LAYER, width=240,
+            format_func=lambda n: str(n) if n else "embedding", **KEEP,
+        )
+    )  # fmt: skip
+
+
+def _texts() -> None:
+    left, right = st.columns(2)
+    with left:
+        st.text_area("First text", key=FIRST, height=84, max_chars=LONGEST, **KEEP)
+    with right:
+        st.text_area("Second text", key=SECOND, height=84, max_chars=LONGEST, **KEEP)
+
+
+def _common_word() -> str:
+    """A word that both texts have; empty if there is none."""
+    state = st.session_state
+    there = set(words_in(str(state[SECOND])))
+    common = [word for word in words_in(str(state[FIRST])) if word in there]
+    if state.get(WORD) not in common:
+        state[WORD] = common[-1] if common else ""
+    if common:
+        st.selectbox("The word, in both texts", common, key=WORD, width=240, **KEEP)
+    return str(state[WORD])
+
+
+def _any_word() -> str:
+    """A word of the stories: one of some, or typed."""
+    words = list(dict.fromkeys([*SOME, str(st.session_state.setdefault(USED, SOME[0]))]))
+    found = st.selectbox(
+        "The word", words, key=USED, width=240, accept_new_options=True,
+        help="Type any word of the stories.", **KEEP,
+    )  # fmt: skip
+    return str(found or SOME[0]).strip()
+
+
+def _pair(both: Both, word: str, layer: int) -> None:
+    """The picture: how alike the word's two vectors are, layer by layer; then the cosine worked out."""
+    a, b = str(st.session_state[FIRST]), str(st.session_state[SECOND])
+    found = {}
+    for kind, ref in meaning_data.models(both).items():
+        try:
+            found[kind] = meaning_data.pair(ref, a, b, word, 0, 0)
+        except ValueError as error:
+            st.warning(f"{meaning_data.KINDS[kind].capitalize()} model: {literal(str(error))}")
+    if not found:
+        return
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        cosines = {kind: pair.found.cosines for kind, pair in found.items()}
+        show(similarity_lines(cosines, layer=layer), key="masking_meaning_lines")
+    with right:
+        for kind, pair in found.items():
+            _say(kind, pair, layer)
+    with st.expander("Work out these cosines"):
+        columns = st.columns(len(found))
+        for column, (kind, pair) in zip(columns, found.items(), strict=True):
+            with column:
+                st.markdown(f"**{meaning_data.KINDS[kind].capitalize()} model, {place(layer)}**")
+                _formula(both, kind, pair, layer)
+
+
+def place(layer: int) -> str:
+    """Where in the model the vectors are taken from."""
+    return f"after block {layer}" if layer else "the embedding"
+
+
+def _say(kind: str, pair: meaning_data.Pair, layer: int) -> None:
+    """What one model's two vectors are like, in words."""
+    found, cosine = pair.found, float(pair.found.cosines[layer])
+    number = "none" if not np.isfinite(cosine) else format_number(cosine, 4)
+    if found.largest[layer] == 0 and np.isfinite(cosine):
+        number = "exactly 1"
+    st.metric(f"Cosine by the {meaning_data.KINDS[kind]} model, {place(layer)}", number, border=True)
+    words = [_why(kind, found)]
+    if max(found.n_tokens) > 1:
+        a, b = found.n_tokens
+        words.append(
+            f"The word is cut into {a if a == b else f'{a} and {b}'} tokens: its vector is their mean."
+        )
+    if pair.unused:
+        words.append("The start of a text did not fit its context and was not read.")
+    st.caption(" ".join(words))
+
+
+def _why(kind: str, found: TwoContexts) -> str:
+    """Why the two vectors are the same or not."""
+    gap = float(found.largest.max())
+    if kind == "mlm":
+        return (
+            "It reads the whole text: what comes after the word changes its vector."
+            if found.same_left and gap > 0
+            else "It reads the whole text, so both sides of the word count."
+        )
+    if not found.same_left:
+        return "Up to the word the texts differ, so its vectors may differ too."
+    same = "not a single number differs" if gap == 0 else f"no number differs by more than {gap:.1g}"
+    return f"Up to the word both texts are the same, and it sees nothing else: at all layers {same}."
+
+
+def _formula(both: Both, kind: str, pair: meaning_data.Pair, layer: int) -> None:
+    found = pair.found
+    width = resources.load(meaning_data.models(both)[kind]).model.config.d_model
+    if not np.isfinite(found.cosines[layer]):
+        st.info("One of the vectors is 0 and points nowhere: there is no cosine.")
+        return
+    st.latex(
+        worked_vectors.cosine(
+            float(found.dots[layer]), float(found.lengths_a[layer]), float(found.lengths_b[layer]), width
+        )
+    )

@@ -1,0 +1,255 @@
+"""What each objective pays for: the scored positions of the text, the training curves, the two cards."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+import viz
+from engine.gaps import mean_surprisal
+from engine.mask_draws import UNSCORED
+from engine.metrics import log_softmax, next_token_scores
+from engine.objectives import Learning, Price, learning_of, price, span_of
+from ui import gap_strip, hiding, lesson, nav, resources
+from ui.components import show, token_strip
+from ui.hiding import Both
+from ui.lesson import brief
+from ui.resources import ModelRef
+from ui.words import literal
+from viz.masking import fate_color, paid_curve
+
+SCROLLS = 60  # tokens
+PAID = {"Tokens read": "tokens read", "Targets scored": "targets scored"}
+LOSSES = {"clm": "loss (nats per token)", "mlm": "masked-token loss (nats per hidden token)"}
+WAY = 0.95  # share of the way from the first loss to the floor
+
+
+def draw(both: Both) -> None:
+    """Draw the view."""
+    gap_strip.draw(both)
+    _scored(both)
+    _trainings(both)
+    lesson.try_this(
+        lesson.Step("As in training: 15 % of the tokens, by chance.", "Hide 15 %", _usual, (both,)),
+        lesson.Step("One token hidden: one question in a whole pass.", "Hide one", hiding.hide, ((0,),)),
+        lesson.Step(
+            "All hidden: every position is a question, and nothing is left to answer it from.",
+            "Hide all", hiding.hide, (range(len(both.text.seen)),),
+        ),
+        key="paid_try",
+    )  # fmt: skip
+
+
+def _usual(both: Both) -> None:
+    st.session_state[hiding.SHARE] = hiding.USUAL
+    hiding.by_chance(both.text.ids, both.mask_id)
+
+
+# ---- this text ----
+
+
+def _scored(both: Both) -> None:
+    """The loss terms of both objectives on the strip; never one scale for the two losses."""
+    st.markdown("**Causal: every token but the first is a question, asked from its left**")
+    _causal_terms(both)
+    st.markdown("**Masked: only the hidden tokens are questions, asked from everything that is not hidden**")
+    _masked_terms(both)
+    st.caption(
+        "Under each scored token: its surprise in nats; – is not scored. The two losses average over "
+        "different questions, asked with different help: a smaller one is no better model."
+    )
+
+
+def _causal_terms(both: Both) -> None:
+    if both.causal is None:
+        st.caption("There is no causal model to compare with. Train one on the Training page.")
+        return
+    if both.text.typed:
+        st.caption(r"A causal model does not know \[MASK\]: it scores a text without gaps.")
+        return
+    trace = resources.traced(both.causal, both.whole)
+    n = len(trace.tokens)
+    if n < 2:
+        st.caption("One token is no question: nothing stands left of it.")
+        return
+    found = next_token_scores(trace.logits, [token.id for token in trace.tokens])
+    surprise = [float("nan"), *(-found.log_probs).tolist()]
+    with _box(n):
+        token_strip(
+            [[token] for token in trace.tokens],
+            key="masking_paid_clm",
+            values=["–", *(brief(x) for x in surprise[1:])],
+            colors=_colors(surprise, trace.logits.shape[-1]),
+            label="What the causal objective scores",
+        )
+    _totals(n - 1, n, -found.total, "Loss, nats per token", found.loss)
+
+
+def _masked_terms(both: Both) -> None:
+    text, n = both.text, len(both.text.seen)
+    known = [i for i in both.hidden if i not in text.typed]
+    if not known:
+        st.caption("Nothing is hidden whose answer is known: no position is scored, so there is no loss.")
+        return
+    logits = hiding.from_both_sides(both.masked, tuple(text.ids), tuple(both.hidden))
+    log_probs = log_softmax(logits[known])[np.arange(len(known)), [text.ids[i] for i in known]]
+    surprise = [float("nan")] * n
+    for i, value in zip(known, log_probs.tolist(), strict=True):
+        surprise[i] = -value
+    with _box(n):
+        token_strip(
+            text.segments,
+            key="masking_paid_mlm",
+            values=["–" if x != x else brief(x) for x in surprise],
+            colors=_colors(surprise, logits.shape[-1]),
+            hidden=both.hidden,
+            label="What the masked objective scores",
+        )
+    loss = mean_surprisal(logits, text.ids, known)
+    _totals(len(known), n, loss * len(known), "Masked-token loss, nats per hidden token", loss)
+
+
+def _box(n: int) -> Any:
+    return st.container(height=170 if n > SCROLLS else "content", border=n > SCROLLS)
+
+
+def _colors(surprise: list[float], vocab_size: int) -> list[str]:
+    most = float(np.log(vocab_size))
+    return [fate_color(UNSCORED) if x != x else viz.surprisal_color(x, most) for x in surprise]
+
+
+def _totals(scored: int, n: int, nats: float, name: str, loss: float) -> None:
+    with st.container(horizontal=True):
+        st.metric("Positions scored in this pass", f"{scored:,} of {n:,} ({scored / n:.0%})", border=True)
+        st.metric("Their surprise together", viz.format_nats(nats), border=True)
+        st.metric(name, viz.format_number(loss), border=True)
+
+
+# ---- the two trainings ----
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _shipped_records(folder: str, identity: str) -> list[dict[str, Any]]:
+    """The records of a shipped model; none if its file is gone."""
+    path = Path(folder) / "metrics.jsonl"
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+
+
+def _learning(ref: ModelRef) -> Learning:
+    if ref.kind == "shipped":
+        return learning_of(_shipped_records(ref.folder, ref.identity))
+    return learning_of(resources.run_store().history(ref.id.removeprefix("run:")))
+
+
+def _trainings(both: Both) -> None:
+    """The curves of both models, each on its own axes, and their numbers side by side."""
+    st.subheader("How the two of them learned")
+    refs = [ref for ref in (both.causal, both.masked) if ref is not None]
+    loaded = {ref.id: resources.load(ref) for ref in refs}
+    prices, learned = {}, {}
+    for ref in refs:
+        checkpoint = loaded[ref.id]
+        if checkpoint.train_config is not None:
+            prices[ref.id] = price(checkpoint.model.config, checkpoint.train_config)
+            learned[ref.id] = _learning(ref)
+    _curves([ref for ref in refs if ref.id in prices and learned[ref.id].steps], prices, learned)
+    _side_by_side(refs, prices, learned)
+    with st.container(horizontal=True):
+        for ref in refs:
+            card = Path(ref.folder) / "CARD.md"
+            if ref.kind == "shipped" and card.is_file():
+                with st.popover(f"Read the card of {literal(ref.label)}"):
+                    st.markdown(card.read_text("utf-8").partition("\n")[2])
+    nav.link("training", "Train one yourself")
+
+
+def _curves(refs: list[ModelRef], prices: dict[str, Price], learned: dict[str, Learning]) -> None:
+    if not refs:
+        return
+    unit = st.segmented_control(
+        "Against", list(PAID), default="Tokens read", required=True, key="masking_against",
+        persist_state="session", label_visibility="collapsed",
+    )  # fmt: skip
+    paid = {
+        ref.id: [
+            step * (prices[ref.id].tokens if unit == "Tokens read" else prices[ref.id].targets)
+            for step in learned[ref.id].steps
+        ]
+        for ref in refs
+    }
+    span = span_of([x for row in paid.values() for x in row])
+    for ref, column in zip(refs, st.columns(2, gap="medium"), strict=False):
+        with column:
+            st.markdown(f"**{literal(ref.label)}**")
+            fig = paid_curve(
+                paid[ref.id], learned[ref.id].losses, objective=ref.objective, x_title=PAID[str(unit)],
+                y_title=LOSSES[ref.objective], span=span, floor=learned[ref.id].floor,
+            )  # fmt: skip
+            show(fig, key=f"masking_curve_{ref.objective}")
+    st.caption(
+        "The two heights are different quantities and have an axis each; the cost below them is the same "
+        "quantity. For an equal number of tokens read, the masked model has answered far fewer questions."
+    )
+
+
+def _side_by_side(refs: list[ModelRef], prices: dict[str, Price], learned: dict[str, Learning]) -> None:
+    """One column for each model; each objective's loss has a row of its own: they are not compared."""
+    rows: dict[str, list[str]] = {}
+    for i, ref in enumerate(refs):
+        for name, value in _facts(ref, prices.get(ref.id), learned.get(ref.id)).items():
+            rows.setdefault(name, ["–"] * len(refs))[i] = value
+    st.table(
+        {
+            "": list(rows),
+            **{literal(ref.label): [row[i] for row in rows.values()] for i, ref in enumerate(refs)},
+        },
+        hide_index=True,
+    )
+    if len(refs) == 2:
+        st.caption(_difference(refs))
+
+
+def _difference(refs: list[ModelRef]) -> str:
+    """How far the two sizes are apart, and why."""
+    apart = refs[1].n_params - refs[0].n_params
+    width = resources.load(refs[1]).model.config.d_model
+    if apart == width:
+        return (
+            f"Equal size: they differ by {apart:,} parameters, the row of {width} numbers that stands for "
+            "the mask."
+        )
+    more = "more" if apart > 0 else "fewer"
+    return f"Not of equal size: the masked model has {abs(apart):,} parameters {more}."
+
+
+def _facts(ref: ModelRef, cost: Price | None, learning: Learning | None) -> dict[str, str]:
+    checkpoint = resources.load(ref)
+    shape = checkpoint.model.config
+    facts = {
+        "parameters": f"{ref.n_params:,}",
+        "shape": f"{shape.n_layer} layers, {shape.n_head} heads, width {shape.d_model}",
+        "steps": f"{ref.step:,}",
+    }
+    if cost is not None:
+        facts |= {
+            "tokens read": f"{ref.step * cost.tokens:,}",
+            "targets scored": f"{ref.step * cost.targets:,.0f}" + (" expected" if cost.share < 1 else ""),
+            "signal per pass": f"{cost.targets:,.0f} of {cost.tokens:,} positions ({cost.share:.0%})",
+        }
+    if cost is not None and learning is not None and (step := learning.step_of(WAY)) is not None:
+        facts |= {f"{WAY:.0%} of the way to its floor: tokens read": f"{step * cost.tokens:,}"}
+        facts |= {f"{WAY:.0%} of the way to its floor: targets scored": f"{step * cost.targets:,.0f}"}
+    report = checkpoint.info.get("report") or {}
+    name = {"clm": "loss, nats per token", "mlm": "masked-token loss, nats per hidden token"}[ref.objective]
+    for key, label in (
+        ("loss", name),
+        ("floor", f"floor of the {name}"),
+        ("kl", f"exact KL, {name.split(chr(44))[1].strip()}"),
+    ):
+        if isinstance(report.get(key), int | float):
+            facts[label] = f"{report[key]:.4f}"
+    return facts

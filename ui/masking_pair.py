@@ -1,0 +1,283 @@
+"""Train a pair on a text of one's own: two runs that differ by their objective alone, then use them here."""
+
+import hashlib
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from engine.config import ModelConfig, TrainConfig
+from engine.corpus import Corpus
+from engine.plan import SIZES, Size, make_plan, make_tokenizer, parameter_count
+from engine.tokenizers import Tokenizer
+from ui import lesson, nav, resources, session, training_settings
+from ui.text_choice import TEXTS, TextChoice, usable
+from ui.words import STATES, counted, duration, literal
+from viz import format_number
+
+if TYPE_CHECKING:
+    from engine.run_info import RunInfo
+    from engine.runs import RunSpec
+
+TEXT = TextChoice("pair", {"pasted": TEXTS["pasted"], "uploaded": TEXTS["uploaded"],
+                           "python-docs": TEXTS["python-docs"], "stories": TEXTS["stories"]})  # fmt: skip
+GROUP = "pair-"
+KINDS = {"clm": "causal", "mlm": "masked"}
+LONG = 20_000  # bytes from which on a vocabulary of pieces is learned; a shorter text is cut into characters
+STEPS = (100, 200, 400, 800, 1500, 3000)
+EXCERPT = 120  # characters of the text that are shown to the new pair
+PROBLEM = "_pair_problem"
+PAGE_FIRST_VIEW = "One sentence"
+NURSERY = (
+    "The cat sat on the mat. The dog sat on the log. The cat saw the dog and the dog saw the cat. The cat "
+    "ran up the tree and the dog ran round the tree. The bird in the tree sang to the cat. The cat sat in "
+    "the tree and the dog sat on the mat. The bird saw the mat and the dog, and sang to the dog. Then the "
+    "dog ran up the log and the cat ran down the tree. "
+) * 12
+
+
+def draw() -> None:
+    """Draw the view."""
+    st.write(
+        "Two runs on the same text, with the same vocabulary, size, budget and seed. One guesses the next "
+        "token, the other hidden ones. Everything on this page then works with the two of them."
+    )
+    left, right = st.columns([3, 2], gap="large")
+    st.session_state.setdefault(TEXT.key("paste"), "")
+    with left:
+        TEXT.draw()
+    with right:
+        _settings()
+    try:
+        size, steps = _chosen()
+        text, tokenizer = _text()
+        st.caption(_in_words(text, tokenizer, size, steps))
+        ready = True
+    except ValueError as error:
+        st.caption(literal(str(error)))
+        ready = False
+    st.button("Train both", key="pair_start", type="primary", icon=":material/play_arrow:", on_click=_start,
+              disabled=not ready)  # fmt: skip
+    if message := st.session_state.pop(PROBLEM, ""):
+        st.error(literal(message))
+    _follow()
+    lesson.try_this(
+        lesson.Step(
+            "A nursery text: small enough to learn in a minute or two.", "Take it", _paste, (NURSERY,)
+        ),
+        lesson.Step(
+            "Python’s help texts: names that come back, brackets that close.",
+            "Take them", _kind, ("python-docs",),
+        ),
+        key="pair_try",
+    )  # fmt: skip
+
+
+def _paste(text: str) -> None:
+    _kind("pasted")
+    st.session_state[TEXT.key("paste")] = text
+
+
+def _kind(kind: str) -> None:
+    st.session_state[TEXT.key("text")] = kind
+
+
+def _settings() -> None:
+    st.segmented_control(
+        "Size of both", [size.name for size in SIZES[:3]], default=SIZES[0].name, required=True,
+        key="pair_size", persist_state="session",
+    )  # fmt: skip
+    st.select_slider("Steps of both", STEPS, 400, key="pair_steps", persist_state="session")
+
+
+def _chosen() -> tuple[Size, int]:
+    name = st.session_state.get("pair_size", SIZES[0].name)
+    return next(size for size in SIZES if size.name == name), int(st.session_state.get("pair_steps", 400))
+
+
+def _text() -> tuple[Corpus, Tokenizer]:
+    """The text and its vocabulary.
+
+    Raises:
+        ValueError: if there is no text yet.
+    """
+    text = TEXT.corpus()
+    usable(text)
+    return text, _vocabulary(text.sha256, text)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Learning a vocabulary …")
+def _vocabulary(fingerprint: str, _corpus: Corpus) -> Tokenizer:
+    return make_tokenizer("bpe" if len(_corpus.text.encode()) > LONG else "characters", _corpus, 512)
+
+
+def _configs(tokenizer: Tokenizer, size: Size, steps: int) -> tuple[dict[str, ModelConfig], TrainConfig]:
+    """The shape of each of the two, and how both learn."""
+    shapes = {
+        objective: ModelConfig(
+            vocab_size=tokenizer.model_vocab_size(objective),
+            context_length=size.context_length,
+            n_layer=size.n_layer,
+            n_head=size.n_head,
+            d_model=size.d_model,
+            objective=objective,  # type: ignore[arg-type]
+            positions="rotary",
+        )
+        for objective in KINDS
+    }
+    training = TrainConfig(
+        steps=steps,
+        batch_size=size.batch_size,
+        learning_rate=training_settings.RATES["adamw"],
+        eval_every=max(5, steps // 24),
+        checkpoint_every=max(50, steps // 5),
+        moments=24,
+    )
+    return shapes, training
+
+
+def specs(text: Corpus, tokenizer: Tokenizer, size: Size, steps: int) -> "list[RunSpec]":
+    """The two runs: equal but for the objective and the mask's row.
+
+    Raises:
+        ValueError: if the text is too short, with the numbers.
+    """
+    from engine.runs import RunSpec
+
+    shapes, training = _configs(tokenizer, size, steps)
+    plan = make_plan(text, tokenizer, size.context_length)
+    mark = hashlib.sha256(f"{text.sha256} {size.name} {steps}".encode()).hexdigest()[:8]
+    return [
+        RunSpec(
+            name=f"{text.name}, {label}",
+            corpus=text,
+            tokenizer=tokenizer,
+            model=shapes[objective],
+            train=training,
+            val_share=plan.val_share,
+            group=GROUP + mark,
+            label=label,
+        )
+        for objective, label in KINDS.items()
+    ]
+
+
+def _in_words(text: Corpus, tokenizer: Tokenizer, size: Size, steps: int) -> str:
+    """What would be trained, and how long it takes."""
+    shapes, training = _configs(tokenizer, size, steps)
+    plan = make_plan(text, tokenizer, size.context_length)
+    n = [parameter_count(shape) for shape in shapes.values()]
+    each = training_settings.seconds(shapes["clm"], training)
+    return (
+        f"{counted(plan.train_tokens, 'token')} of {counted(tokenizer.vocab_size, 'kind')} to learn from. "
+        f"The causal model has {n[0]:,} parameters, the masked one {n[1]:,}: {n[1] - n[0]:,} more, the "
+        f"mask’s row. About {duration(each)} each. {plan.notice}"
+    )
+
+
+def _start() -> None:
+    """Start both runs. For `on_click`; pressed twice they are the same two."""
+    try:
+        text, tokenizer = _text()
+        resources.run_store().start_many(specs(text, tokenizer, *_chosen()), session.owner())
+    except ValueError as error:
+        st.session_state[PROBLEM] = str(error)
+
+
+def newest() -> "dict[str, RunInfo]":
+    """The newest pair of this person, by objective; empty if there is none."""
+    mine = [info for info in resources.run_store().list(session.owner()) if info.group.startswith(GROUP)]
+    if not mine:
+        return {}
+    found: dict[str, RunInfo] = {}
+    for info in mine:
+        if info.group == mine[0].group:
+            found.setdefault(info.model.objective, info)
+    return found
+
+
+def _follow() -> None:
+    """How far the newest pair is; looks again every second while one of them learns."""
+    pair = newest()
+    if not pair:
+        return
+    active = any(info.active for info in pair.values())
+    st.subheader("The newest pair")
+    st.fragment(_bars, run_every=1.0 if active else None)(active)
+    ready = len(pair) == 2 and all(info.has_checkpoint for info in pair.values())
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if active:
+            group = next(iter(pair.values())).group
+            st.button("Stop both", key="pair_stop", icon=":material/stop:",
+                      on_click=partial(resources.run_store().stop_group, group, session.owner()))  # fmt: skip
+        st.button(
+            "Use them here", key="pair_use", icon=":material/search:", on_click=_use, disabled=not ready
+        )
+        nav.link("training", "Watch one on the Training page", run=pair["mlm" if "mlm" in pair else "clm"].id)
+
+
+def _bars(was_active: bool) -> None:
+    """A bar for each run; the page runs again once when the last one ends."""
+    pair = newest()
+    for objective, column in zip(KINDS, st.columns(2, gap="medium"), strict=True):
+        info = pair.get(objective)
+        if info is None:
+            continue
+        with column:
+            color, icon = STATES.get(info.state, ("gray", ":material/help:"))
+            st.progress(
+                min(info.step / max(info.steps, 1), 1.0),
+                text=f"**{KINDS[objective].capitalize()}** :{color}[{icon} {info.state}] "
+                f"step {info.step:,} of {info.steps:,}",
+            )
+            st.caption(_latest(info))
+    if was_active and not any(info.active for info in pair.values()):
+        st.rerun()
+
+
+def _latest(info: "RunInfo") -> str:
+    """Its newest loss under its own name, how long it will take, and what went wrong."""
+    evals = [r for r in resources.run_store().history(info.id) if r["kind"] == "eval"]
+    words = [literal(info.message)] if info.message else []
+    if evals:
+        name = {"clm": "Loss", "mlm": "Masked-token loss"}[info.model.objective]
+        unit = {"clm": "nats per token", "mlm": "nats per hidden token"}[info.model.objective]
+        for key, of in (("val_loss", "held-out text"), ("train_loss", "training text")):
+            if evals[-1].get(key) is not None:
+                words.append(f"{name} on {of}: {format_number(float(evals[-1][key]))} {unit}.")
+                break
+    if info.active and info.eta_s:
+        words.append(f"About {duration(info.eta_s)} left.")
+    if info.queue_place:
+        words.append(f"Number {info.queue_place} in the queue.")
+    return " ".join(words) or "No number yet."
+
+
+def _use() -> None:
+    """Look at a piece of the learned text with the new pair. For `on_click`."""
+    pair = newest()
+    refs = {ref.id: ref for ref in resources.available_models(session.owner())}
+    chosen = {objective: refs.get(f"run:{info.id}") for objective, info in pair.items()}
+    causal, masked = chosen.get("clm"), chosen.get("mlm")
+    if causal is None or masked is None:
+        st.session_state[PROBLEM] = (
+            "The two models have not been saved yet. Wait for their first checkpoints."
+        )
+        return
+    session.choose_model(causal.id)
+    st.session_state["partner"] = masked.label
+    st.session_state["hide"] = PAGE_FIRST_VIEW
+    if excerpt := _excerpt(pair["clm"]):
+        session.set_text(excerpt)
+
+
+def _excerpt(info: "RunInfo") -> str:
+    """The beginning of the text that a run learned from, cut at a space."""
+    try:
+        with (info.folder / "corpus.txt").open(encoding="utf-8") as file:
+            text = file.read(EXCERPT + 1)
+    except OSError:
+        return ""
+    if len(text) <= EXCERPT:
+        return text.strip()
+    return text[:EXCERPT].rpartition(" ")[0].strip() or text[:EXCERPT]

@@ -1,0 +1,196 @@
+"""One sentence, two models: a gap guessed from the left and from both sides, and which guess is better."""
+
+import math
+from collections.abc import Sequence
+
+import streamlit as st
+
+import viz
+from engine.gaps import Guess, lead_of
+from engine.tokenizers import Token
+from ui import gap_strip, gap_view, hiding, lesson, resources, session, worked_masking
+from ui.components import show, token_strip
+from ui.gap_view import Side
+from ui.hiding import Both
+from ui.possible import possible_story
+from ui.words import counted, literal
+
+NEAR = 16  # tokens in the small pictures around the gap
+TWICE = "There was once a brave dragon called Max. He would read all night long. Max"
+TYPED = "Once upon a time, there was a [MASK] called Nora. She"
+TRY = (
+    lesson.Step(
+        "Hide a name that comes back later: from both sides it is certain.",
+        "Max once", hiding.story, (TWICE, "Max", True),
+    ),
+    lesson.Step(
+        "Hide it both times: only “He” still tells something about it.",
+        "Max twice", hiding.story, (TWICE, "Max", False),
+    ),
+    lesson.Step(
+        r"Type the gap yourself: on this page \[MASK\] is one hidden token.",
+        "Type a gap", hiding.story, (TYPED, "", False),
+    ),
+)  # fmt: skip
+
+
+def draw(both: Both) -> None:
+    """Draw the view."""
+    place = gap_strip.draw(both)
+    if place is None:
+        st.info("Nothing is hidden. Press a token above, or hide some by chance.")
+    else:
+        _guesses(both, place)
+    lesson.try_this(*TRY)
+
+
+def _guesses(both: Both, place: int) -> None:
+    """The picture: one gap, two models, and the truth where it is known. Then why, and who sees what."""
+    masked, why_not = gap_view.both_sides(both, place)
+    causal = gap_view.left_side(both, place)
+    left, right = st.columns(2, gap="medium")
+    with right:
+        found = gap_view.bars(masked, "masking_both")
+    found_left = None
+    with left:
+        if isinstance(causal, str):
+            st.info(causal)
+        else:
+            found_left = gap_view.bars(causal, "masking_left")
+    if not isinstance(causal, str):
+        _winner(both, place, masked, causal)
+    if why_not:
+        st.caption(literal(why_not))
+        if not both.text.typed:
+            possible_story(both.masked, session.text())
+    _who_sees_whom(both, place)
+    with st.expander("Work out these probabilities"):
+        _formulas(causal, found_left, masked, found)
+
+
+def _formulas(causal: Side | str, found_left: Guess | None, masked: Side, found: Guess) -> None:
+    left, right = st.columns(2, gap="medium")
+    if found_left is not None and not isinstance(causal, str):
+        with left:
+            gap_view.formulas(causal, found_left)
+    with right:
+        gap_view.formulas(masked, found)
+
+
+def _winner(both: Both, place: int, masked: Side, causal: Side) -> None:
+    """Which model gives the hidden token more, and what makes the difference."""
+    if masked.log_prob is None or causal.log_prob is None:
+        st.caption("Nobody knows what stands in a typed gap, so no model can win it.")
+        return
+    gap = masked.log_prob - causal.log_prob
+    name = literal(viz.visible(both.text.seen[place].data))
+    winner = "masked" if gap > 0 else "causal"
+    with st.container(border=True):
+        if abs(gap) < 5e-4:
+            st.markdown(f"**A tie:** both models give {name} the same probability.")
+        else:
+            times = f"{viz.format_number(math.exp(min(abs(gap), 700)))} times"
+            st.markdown(
+                f"**The {winner} model wins this gap:** it gives {name} {times} the probability that the "
+                f"other one does, {viz.format_nats(abs(gap))} more."
+            )
+        if both.same_tokens:
+            _why(both, place, masked, causal)
+        else:
+            st.caption(
+                "The two vocabularies differ, so the two pictures have no common axis, and neither ranks nor "
+                "KL divergences between the models mean anything. What can be compared is the probability of "
+                "the same letters. Even that is not quite fair: the masked model is told that exactly one of "
+                "its own tokens is missing, and the causal one must also guess where the word ends."
+            )
+
+
+def _why(both: Both, place: int, masked: Side, causal: Side) -> None:
+    """What the contexts tell, by the exact answers, and what is left to learning."""
+    assert masked.log_prob is not None and causal.log_prob is not None
+    p_m, p_c = math.exp(masked.log_prob), math.exp(causal.log_prob)
+    true_m, true_c = masked.true_prob, causal.true_prob
+    n_right = len(both.text.seen) - 1 - place
+    n_gaps = sum(i != place for i in both.hidden)
+    sees = f"The masked model also reads {counted(n_right, 'token')} to the right"
+    sees += f", but {counted(n_gaps, 'other token')} {'is' if n_gaps == 1 else 'are'} hidden from it alone." \
+        if n_gaps else "."  # fmt: skip
+    if not (p_m and p_c):
+        st.caption(sees)
+        return
+    why = lead_of(p_m, p_c, true_m, true_c)
+    if why.tells is None or why.learned is None or true_m is None or true_c is None:
+        st.caption(f"{sees} The exact answers are not known here, so what that is worth can’t be told apart "
+                   "from what each model has learned.")  # fmt: skip
+    else:
+        grows = "grows" if why.tells > 0 else "falls"
+        if abs(why.tells) < 5e-4:
+            told = "To an exact reader that makes no difference here."
+        else:
+            told = (
+                f"For an exact reader the probability {grows} from {viz.format_prob(true_c)} (left) to "
+                f"{viz.format_prob(true_m)} (what the masked model is shown): {_signed(why.tells)} of the "
+                "lead."
+            )
+        st.markdown(f"Why: {sees} {told} The rest, {_signed(why.learned)}, is how well each model learned.")
+    st.latex(worked_masking.lead(p_m, p_c, true_m, true_c))
+
+
+def _signed(nats: float) -> str:
+    return ("−" if nats < 0 else "+") + viz.format_number(abs(nats), 2) + " nats"
+
+
+def _around(n: int, place: int) -> tuple[int, int]:
+    """Where the small pictures begin and end."""
+    begin = max(0, min(place - NEAR // 2, n - NEAR))
+    return begin, min(n, begin + NEAR)
+
+
+def _given(tokens: Sequence[Token], key: str, hidden: Sequence[int], label: str) -> None:
+    token_strip([[token] for token in tokens], key=key, hidden=hidden, label=label)
+
+
+def _who_sees_whom(both: Both, place: int) -> None:
+    """What each model is given, and both attention masks, around the gap; the gap's row is framed."""
+    text = both.text
+    begin, end = _around(len(text.seen), place)
+    near = text.seen[begin:end]
+    tokenizer = resources.tokenizer(both.masked)
+    gaps = [i - begin for i in both.hidden if begin <= i < end]
+    st.subheader("What each model is given, and who may look at whom")
+    if len(near) < len(text.seen):
+        st.caption(f"Drawn are {len(near)} of {len(text.seen):,} tokens, those around the gap.")
+    left, right = st.columns(2, gap="medium")
+    with right:
+        mask = tokenizer.mask_id
+        shown = [
+            Token(mask, tokenizer.token_bytes(mask), "", 0, 0, 0) if i in gaps else token
+            for i, token in enumerate(near)
+        ]
+        _given(shown, "masking_given_both", gaps, "Input of the masked model")
+        names = [viz.visible(token.data) for token in shown]
+        show(viz.mask_matrix(names, "mlm", hidden=gaps, query=place - begin), key="masking_matrix_mlm")
+        st.caption(
+            r"Every position looks at every other. The guess is read off the framed row, the gap’s own; "
+            r"? is a \[MASK\], which says only that something is missing."
+        )
+    with left:
+        _causal_side(both, place, begin)
+
+
+def _causal_side(both: Both, place: int, begin: int) -> None:
+    """The tokens left of the gap in the causal model's own vocabulary, and its mask."""
+    ids = hiding.left_ids(both.causal, both.masked, both.text, place) if both.causal else None
+    if not ids or both.causal is None:
+        st.info("Here a causal model has nothing to read: it sees only what stands left of the gap.")
+        return
+    tokenizer = resources.tokenizer(both.causal)
+    n = place - begin if both.same_tokens else NEAR
+    last = [Token(i, tokenizer.token_bytes(i), "", 0, 0, 0) for i in ids[-max(n, 1) :]]
+    _given(last, "masking_given_left", [], "Input of the causal model")
+    names = [viz.visible(token.data) for token in last]
+    show(viz.mask_matrix(names, "clm", query=len(last) - 1), key="masking_matrix_clm")
+    st.caption(
+        "Each position looks at itself and to the left. The guess is read off the framed last row: what "
+        "comes next. The right side of the text is not even part of the input."
+    )

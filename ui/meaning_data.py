@@ -1,0 +1,138 @@
+"""What the view of meanings computes once and keeps: vectors of a word, of its uses, and of sentences."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from engine import contexts
+from engine.contexts import Agreement, TwoContexts, Use
+from engine.embeddings import Basis, fit_basis
+from engine.tokenizers import Token
+from ui import resources
+from ui.hiding import Both
+from ui.resources import ModelRef
+
+KINDS = {"clm": "causal", "mlm": "masked"}
+SENTENCES = 150  # in the small set
+USES = 60  # of a word, each in another story
+SEED = 1
+
+
+def models(both: Both) -> dict[str, ModelRef]:
+    """The page's models by objective, the causal one first."""
+    found = {"clm": both.causal, "mlm": both.masked}
+    return {kind: ref for kind, ref in found.items() if ref is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A word in two texts, by one model.
+
+    Attributes:
+        found: cosines and what they are made of.
+        unused: tokens at the start of either text that the model did not read.
+    """
+
+    found: TwoContexts
+    unused: int
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def pair(ref: ModelRef, a: str, b: str, word: str, nth_a: int, nth_b: int) -> Pair:
+    """Compare a word of two texts.
+
+    Raises:
+        ValueError: if a text does not have the word, or the model does not reach back to it.
+    """
+    tokenizer = resources.tokenizer(ref)
+    (first, unused_a), (second, unused_b) = (tokenizer.ending(text, ref.context_length) for text in (a, b))
+    places = [
+        contexts.places_of_word(tokens, text, word, nth)
+        for tokens, text, nth in ((first, a, nth_a), (second, b, nth_b))
+    ]
+    model = resources.load(ref).model
+    found = contexts.two_contexts(model, _ids(first), _ids(second), places[0], places[1])
+    return Pair(found, unused_a + unused_b)
+
+
+def _ids(tokens: list[Token]) -> list[int]:
+    return [token.id for token in tokens]
+
+
+@st.cache_resource(max_entries=16, show_spinner="Looking for the word in stories …")
+def uses(ref: ModelRef, word: str) -> list[Use]:
+    """Uses of a word in held-out stories, as this model's tokens."""
+    try:
+        return contexts.uses_of(resources.tokenizer(ref), word, USES, SEED, context_length=ref.context_length)
+    except ValueError:
+        return []  # a vocabulary of characters that the stories have more of
+
+
+@st.cache_resource(max_entries=16, show_spinner="Reading the stories …")
+def use_vectors(ref: ModelRef, word: str) -> NDArray[np.float32]:
+    """(N,L+1,C) of the word in each use, at every layer; read-only."""
+    model = resources.load(ref).model
+    rows = [
+        contexts.word_vectors(contexts.stream(model, use.ids), use.places).astype(np.float32)
+        for use in uses(ref, word)
+    ]
+    found = np.stack(rows)
+    found.setflags(write=False)
+    return found
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def use_agreement(ref: ModelRef, word: str, layer: int) -> Agreement:
+    """How often the nearest other use goes on with the same token.
+
+    Raises:
+        ValueError: for fewer than two uses.
+    """
+    found = uses(ref, word)
+    if len(found) < 2:
+        raise ValueError("A neighbour needs at least 2 uses of the word. Choose a more frequent word.")
+    return contexts.agreement(use_vectors(ref, word)[:, layer], [use.after for use in found])
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def use_basis(ref: ModelRef, word: str, layer: int) -> Basis:
+    """The two directions in which a word's uses differ most."""
+    return fit_basis(use_vectors(ref, word)[:, layer], 2)
+
+
+@st.cache_resource(max_entries=2, show_spinner="Telling stories …")
+def sentences() -> list[str]:
+    """The small set."""
+    return contexts.story_sentences(SENTENCES, SEED)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the sentences …")
+def sentence_vectors(ref: ModelRef, pooling: str) -> NDArray[np.float32]:
+    """(N,L+1,C) of every sentence of the set, at every layer; read-only.
+
+    Raises:
+        ValueError: if the vocabulary can't spell a sentence.
+    """
+    found = np.stack([_sentence(ref, sentence, pooling) for sentence in sentences()])
+    found.setflags(write=False)
+    return found
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def own_sentence(ref: ModelRef, sentence: str, pooling: str) -> NDArray[np.float32]:
+    """(L+1,C) of one sentence.
+
+    Raises:
+        ValueError: if there are no tokens, or the vocabulary can't spell it.
+    """
+    return _sentence(ref, sentence, pooling)
+
+
+def _sentence(ref: ModelRef, sentence: str, pooling: str) -> NDArray[np.float32]:
+    tokens, _ = resources.tokenizer(ref).ending(f" {sentence}", ref.context_length)
+    residual = contexts.stream(resources.load(ref).model, _ids(tokens))
+    return np.stack(
+        [contexts.sentence_vector(residual, layer, pooling) for layer in range(len(residual))]
+    ).astype(np.float32)

@@ -1,0 +1,159 @@
+"""All uses of a word, and the nearest sentences: what is alike for each of the two models."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+import viz
+from engine import contexts
+from ui import meaning_data
+from ui.components import show
+from ui.hiding import Both
+from ui.words import literal
+from viz import format_number
+from viz.contexts import use_map
+
+CHOSEN, OWN, SENTENCE, POOLING = (
+    "masking_meaning_use", "masking_meaning_own", "masking_meaning_sentence", "masking_meaning_pooling",
+)  # fmt: skip
+NEAR = 5
+KEEP: dict[str, Any] = {"persist_state": "session"}
+_POOLED = {"mean": "mean of its tokens", "last": "its last token"}
+_VECTOR = {"mean": "the mean of its tokens’ vectors", "last": "that of its last token"}
+
+
+def uses(both: Both, word: str, layer: int) -> None:
+    """A map of a word's uses by each model, and how often near ones go on alike."""
+    found = meaning_data.uses(both.masked, word)
+    if len(found) < 2:
+        st.info(
+            f"“{literal(word)}” stands in {len(found)} of 1,000 stories, so there is nothing to compare. "
+            "Choose another word, for instance “cold” or “orange”."
+        )
+        return
+    if st.session_state.get(CHOSEN) not in range(len(found)):
+        st.session_state[CHOSEN] = 0
+    chosen = st.selectbox(
+        "Look at one use", range(len(found)), key=CHOSEN, format_func=lambda i: found[i].sentence, **KEEP
+    )
+    _what_it_buys(both, word, layer)
+    columns = st.columns(len(meaning_data.models(both)), gap="medium")
+    for column, (kind, ref) in zip(columns, meaning_data.models(both).items(), strict=True):
+        with column:
+            _uses_of(kind, ref, word, layer, int(chosen))
+    st.caption(
+        f"{len(found)} stories of seed {meaning_data.SEED} that no shipped model learned from. Colour and "
+        "shape tell the word that follows; lines lead to the nearest uses. Near means a large cosine, after "
+        "the mean of all uses is taken off; a flat map can’t show all of it."
+    )
+
+
+def _what_it_buys(both: Both, word: str, layer: int) -> None:
+    """One computed sentence."""
+    rows = []
+    for kind, ref in meaning_data.models(both).items():
+        try:
+            rows.append((kind, meaning_data.use_agreement(ref, word, layer)))
+        except ValueError:
+            continue
+    if not rows:
+        return
+    told = ", ".join(
+        f"**{found.n_same} of {found.n}** by the {meaning_data.KINDS[kind]} model’s vectors"
+        for kind, found in rows
+    )
+    chance = format_number(100 * rows[-1][1].chance)
+    st.write(
+        f"For each use of “{literal(word)}” take the use nearest to it. The same word follows both in "
+        f"{told}. Of two uses picked by chance it is {chance} %."
+    )
+
+
+def _uses_of(kind: str, ref: Any, word: str, layer: int, chosen: int) -> None:
+    """One model's map, and the uses nearest to the chosen one."""
+    found = meaning_data.uses(ref, word)
+    st.markdown(f"**{meaning_data.KINDS[kind].capitalize()} model**")
+    if chosen >= len(found) or len(found) < 2:
+        st.info("In this model’s vocabulary or context there are too few uses of the word.")
+        return
+    vectors = meaning_data.use_vectors(ref, word)[:, layer].astype(np.float64)
+    basis = meaning_data.use_basis(ref, word, layer)
+    near = contexts.nearest(vectors, vectors[chosen], NEAR, leave_out=chosen)
+    after = [use.after for use in found]
+    fig = use_map(
+        basis.project(vectors),
+        after,
+        [f"{viz.clip(use.sentence, 60)} (then {follows})" for use, follows in zip(found, after, strict=True)],
+        shares=(float(basis.shares[0]), float(basis.shares[1])),
+        chosen=chosen,
+        near=[each.index for each in near],
+    )
+    show(fig, key=f"masking_meaning_map_{kind}")
+    st.dataframe(
+        {
+            "cosine": [each.cosine for each in near],
+            "then": [after[each.index] for each in near],
+            "sentence": [found[each.index].sentence for each in near],
+        },
+        hide_index=True,
+        row_height=58,
+        column_config={"cosine": st.column_config.NumberColumn(format="%.3f", width=70)},
+        key=f"masking_meaning_near_{kind}",
+    )
+
+
+def sentences(both: Both, layer: int) -> None:
+    """The sentences of a small set that are nearest to one sentence, for both models side by side."""
+    known = meaning_data.sentences()
+    st.session_state.setdefault(OWN, "")
+    if st.session_state.get(SENTENCE) not in range(len(known)):
+        st.session_state[SENTENCE] = 3
+    left, right = st.columns(2)
+    with left:
+        number = st.selectbox(
+            "A sentence of the set", range(len(known)), key=SENTENCE, format_func=known.__getitem__, **KEEP
+        )
+    with right:
+        own = st.text_input(
+            "Or your own", key=OWN, max_chars=1000, placeholder="She found a blue hat.", **KEEP
+        )
+    st.session_state.setdefault(POOLING, "mean")
+    pooling = str(
+        st.segmented_control(
+            "Vector of a sentence", list(_POOLED), format_func=_POOLED.__getitem__, key=POOLING,
+            required=True, **KEEP,
+        )
+    )  # fmt: skip
+    query = own.strip() or known[int(number)]
+    st.text(f"Nearest to: {query}")
+    columns = st.columns(len(meaning_data.models(both)), gap="medium")
+    for column, (kind, ref) in zip(columns, meaning_data.models(both).items(), strict=True):
+        with column:
+            _near_sentences(kind, ref, query, pooling, layer)
+    st.caption(
+        f"The set: {len(known)} sentences of stories of seed {meaning_data.SEED} that no shipped model "
+        f"learned from, each read alone. A sentence’s vector is {_VECTOR[pooling]}. The mean of the set is "
+        "taken off first, as all vectors of a model share a direction. A causal model’s early tokens know "
+        "nothing of the later ones: only its last token has read the whole sentence."
+    )
+
+
+def _near_sentences(kind: str, ref: Any, query: str, pooling: str, layer: int) -> None:
+    st.markdown(f"**{meaning_data.KINDS[kind].capitalize()} model**")
+    known = meaning_data.sentences()
+    try:
+        vectors = meaning_data.sentence_vectors(ref, pooling)[:, layer]
+        own = meaning_data.own_sentence(ref, query, pooling)[layer]
+    except ValueError as error:
+        st.warning(literal(str(error)))
+        return
+    itself = known.index(query) if query in known else None
+    near = contexts.nearest(vectors, own, NEAR, leave_out=itself)
+    st.dataframe(
+        {"cosine": [each.cosine for each in near], "sentence": [known[each.index] for each in near]},
+        hide_index=True,
+        row_height=58,
+        column_config={"cosine": st.column_config.NumberColumn(format="%.3f", width=70)},
+        key=f"masking_meaning_sentences_{kind}",
+    )

@@ -1,0 +1,73 @@
+"""Worked formulas of the Masking page: why one model wins a gap, two orders of filling, chance of no mask."""
+
+import math
+from fractions import Fraction
+
+from ui.worked import aligned, tex, tie
+
+
+def lead(masked: float, causal: float, true_masked: float | None, true_causal: float | None) -> str:
+    """The masked model's lead in nats, and its two parts where the truth is known.
+
+    Args:
+        masked: probability that the masked model gives the hidden token.
+        causal: that of the causal one.
+        true_masked: the exact one given what the masked model sees; None or 0 if unknown.
+        true_causal: given what the causal one sees.
+    """
+
+    def log_ratio(top: float, bottom: float) -> float:
+        return math.log(top) - math.log(bottom)
+
+    def line(top: float, bottom: float, digits: int) -> tuple[str, str]:
+        n = tie(log_ratio, top, bottom, digits=digits)
+        return rf"\ln\frac{{{tex(top, n)}}}{{{tex(bottom, n)}}}", tex(log_ratio(top, bottom), digits)
+
+    all_of_it = log_ratio(masked, causal)
+    if not true_masked or not true_causal:
+        formula, value = line(masked, causal, 3)
+        return aligned(
+            r"\text{lead} &= \ln\frac{p_{\text{masked}}}{p_{\text{causal}}}",
+            rf"&= {formula} = {value}\ \text{{nats}}",
+        )
+    told = log_ratio(true_masked, true_causal)
+    n = max(tie(lambda x, y: x - y, all_of_it, told, digits=2), 3)
+    formula, value = line(masked, causal, n)
+    true_formula, true_value = line(true_masked, true_causal, n)
+    minus = f"({true_value})" if told < 0 else true_value
+    return aligned(
+        r"\text{lead} &= \ln\frac{p_{\text{masked}}}{p_{\text{causal}}}" + rf" = {formula} = {value}",
+        r"\text{told} &= \ln\frac{p^{*}_{\text{masked}}}{p^{*}_{\text{causal}}}"
+        rf" = {true_formula} = {true_value}",
+        rf"\text{{learned}} &= {value} - {minus} = {tex(all_of_it - told, 2)}\ \text{{nats}}",
+    )
+
+
+def orders(a: float, b_after_a: float, b: float, a_after_b: float, *, star: bool = False) -> str:
+    """Two products: one gap filled first, or the other. `star` marks true probabilities."""
+    p = "p^{*}" if star else "p"
+
+    def product(x: float, y: float) -> str:
+        n = tie(lambda s, t: s * t, x, y, digits=4)
+        return rf"{tex(x, n)} \cdot {tex(y, n)} = {tex(x * y, 4)}"
+
+    return aligned(
+        rf"{p}(a)\,{p}(b \mid a) &= {product(a, b_after_a)}",
+        rf"{p}(b)\,{p}(a \mid b) &= {product(b, a_after_b)}",
+    )
+
+
+def fraction(x: Fraction) -> str:
+    """A fraction for LaTeX; a whole number as it is."""
+    return str(x.numerator) if x.denominator == 1 else rf"\tfrac{{{x.numerator}}}{{{x.denominator}}}"
+
+
+def fractions_sum(parts: list[Fraction]) -> str:
+    """A sum of fractions, exact."""
+    return " + ".join(fraction(x) for x in parts) + f" = {fraction(sum(parts, Fraction(0)))}"
+
+
+def none_chosen(n: int, mask_prob: float) -> str:
+    """How likely no token of a row is chosen."""
+    left = 1 - mask_prob
+    return rf"(1 - {tex(mask_prob, 2)})^{{{n}}} = {tex(left, 2)}^{{{n}}} = {tex(left**n, 4)}"

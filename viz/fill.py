@@ -1,0 +1,228 @@
+"""Filled blanks: what each way put where, and how often each is right."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from viz.text import clip, escape, format_number, format_prob
+from viz.theme import (
+    FONT_SIZE,
+    INK,
+    MONO,
+    PROBABILITY_SCALE,
+    TRUE,
+    cell_texts,
+    color_bar,
+    finish,
+    objective_color,
+)
+
+RIGHT = "✓"
+_CELL = 9  # characters in a cell
+
+
+def fill_grid(
+    places: Sequence[int],
+    hidden: Sequence[str],
+    ways: Sequence[str],
+    tokens: Sequence[Sequence[str]],
+    probs: ArrayLike,
+    right: Sequence[Sequence[bool]],
+) -> go.Figure:
+    """Rows are the blanks, columns the ways of filling; colour is the probability when it was filled.
+
+    Args:
+        places: (K,) positions of the blanks.
+        hidden: (K,) visible texts of what is hidden; "?" where nobody knows.
+        ways: (W,) names of the ways; a line break stays one.
+        tokens: (K,W) visible texts of the fillers; not escaped.
+        probs: (K,W) their probabilities; NaN where a way fills nothing.
+        right: (K,W) whether the filler is the hidden token: such a cell has a tick.
+    """
+    z = np.asarray(probs, np.float32).reshape(len(places), len(ways))
+    known = np.isfinite(z)
+    cells = [
+        [(f"{RIGHT} " if ok else "") + escape(clip(text, _CELL)) if there else "" for text, ok, there in row]
+        for row in (zip(*parts, strict=True) for parts in zip(tokens, right, known.tolist(), strict=True))
+    ]
+    hover = [
+        [
+            f"position {place}, hidden: {escape(true)}<br>{escape(_plain(way))}: {escape(text)}"
+            f"<br>probability {float(p):.6g}" + (f"<br>{RIGHT} the hidden token" if ok else "")
+            for way, text, p, ok in zip(ways, tokens[k], z[k], right[k], strict=True)
+        ]
+        for k, (place, true) in enumerate(zip(places, hidden, strict=True))
+    ]
+    fig = go.Figure(
+        go.Heatmap(
+            z=z,
+            x=np.arange(len(ways), dtype=np.int32),
+            y=np.arange(len(places), dtype=np.int32),
+            customdata=hover,
+            hovertemplate="%{customdata}<extra></extra>",
+            colorscale=PROBABILITY_SCALE,
+            zmin=0,
+            zmax=1,
+            xgap=3,
+            ygap=3,
+            colorbar=color_bar("probability when it was filled"),
+        )
+    )
+    fig.add_trace(cell_texts(cells, z))
+    fig.update_xaxes(
+        tickvals=list(range(len(ways))),
+        ticktext=[escape(way).replace("\n", "<br>") for way in ways],
+        side="top",
+        range=[-0.5, len(ways) - 0.5],
+        showgrid=False,
+    )
+    fig.update_yaxes(
+        title_text="position and hidden token",
+        tickvals=list(range(len(places))),
+        ticktext=[escape(f"{place} {clip(true, 9)}") for place, true in zip(places, hidden, strict=True)],
+        tickfont_family=MONO,
+        range=[len(places) - 0.5, -0.5],
+        showgrid=False,
+    )
+    counts = ", ".join(
+        f"{_plain(way)} {sum(row[w] for row in right)}" for w, way in enumerate(ways) if known[:, w].any()
+    )
+    alt = f"{len(places)} blanks, filled in {len(ways)} ways. Right of {len(places)}: {counts}."
+    return finish(fig, height=max(len(places), 2) * 34 + 150, alt=alt)
+
+
+def _plain(way: str) -> str:
+    return way.replace("\n", " ")
+
+
+def right_shares(
+    ways: Sequence[str],
+    objectives: Sequence[str],
+    right: ArrayLike,
+    possible: ArrayLike,
+    *,
+    best: float | None = None,
+) -> go.Figure:
+    """How often each way is right, with intervals: a disc for tokens, an open square for whole texts.
+
+    Args:
+        ways: (W,) names, top to bottom.
+        objectives: (W,) "clm", "mlm" or "" for the exact answer: gives the colour.
+        right: (W,3) share of right tokens, and the ends of its interval.
+        possible: (W,3) the same of texts that can be.
+        best: the share of tokens that nobody can beat on average, drawn as a line.
+    """
+    fig = go.Figure()
+    colors = [objective_color(kind) if kind else TRUE for kind in objectives]
+    kinds = (("tokens right", right, "circle", -0.16), ("whole text possible", possible, "square-open", 0.16))
+    for name, values, symbol, shift in kinds:
+        share, low, high = np.asarray(values, np.float64).reshape(len(ways), 3).T
+        for w, color in enumerate(colors):
+            ends = float(share[w]), float(low[w]), float(high[w])
+            fig.add_trace(_mark(ways[w], name, ends, w + shift, symbol, color, first=w == 0))
+    if best is not None:
+        fig.add_vline(x=best, line={"color": TRUE, "width": 2, "dash": "dash"})
+        fig.add_annotation(
+            x=best, y=1, yref="paper", yanchor="bottom", xanchor="right",
+            text=f"best possible on average {format_number(best)}", showarrow=False,
+        )  # fmt: skip
+    fig.update_yaxes(
+        tickvals=list(range(len(ways))),
+        ticktext=[escape(way).replace("\n", "<br>") for way in ways],
+        range=[len(ways) - 0.5, -0.5],
+        showgrid=False,
+    )
+    fig.update_xaxes(
+        title_text="share, with 95 % interval", range=[-0.02, 1.04], tickvals=[0, 0.25, 0.5, 0.75, 1]
+    )
+    shares = np.asarray(right, np.float64).reshape(len(ways), 3)[:, 0]
+    alt = "Share of right tokens: " + ", ".join(
+        f"{_plain(way)} {format_prob(float(s))}" for way, s in zip(ways, shares, strict=True)
+    )
+    legend = {"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0}
+    return finish(
+        fig,
+        height=len(ways) * 46 + 120,
+        alt=alt + ".",
+        legend=legend,
+        margin={"l": 8, "r": 8, "t": 28, "b": 8},
+    )
+
+
+def _mark(
+    way: str, name: str, ends: tuple[float, float, float], y: float, symbol: str, color: str, *, first: bool
+) -> go.Scatter:
+    """One share and its interval; the legend has each kind once, in the colour of text."""
+    share, low, high = ends
+    marker: dict[str, Any] = {"color": color, "symbol": symbol, "size": 11, "line_width": 2}
+    said = f"{escape(_plain(way))}<br>{name}: {share:.4g}<br>95 % interval {low:.4g} to {high:.4g}"
+    return go.Scatter(
+        x=[share],
+        y=[y],
+        name=name,
+        legendgroup=name,
+        showlegend=first,
+        mode="markers",
+        marker=marker,
+        error_x={"type": "data", "symmetric": False, "array": [high - share], "arrayminus": [share - low],
+                 "color": color, "thickness": 2, "width": 4},
+        customdata=[said],
+        hovertemplate="%{customdata}<extra></extra>",
+    )  # fmt: skip
+
+
+def gibbs_shares(
+    labels: Sequence[str], drawn: ArrayLike, n: int, *, exact: ArrayLike | None = None
+) -> go.Figure:
+    """How often each token was drawn in one place, beside the share that it should have.
+
+    Args:
+        labels: (M,) visible texts of the tokens, the most drawn first; not escaped.
+        drawn: (M,) shares of the draws.
+        n: how many draws these are.
+        exact: (M,) the exact posterior, if it is known.
+    """
+    fig = go.Figure()
+    rows: list[tuple[str, Any, str, str]] = [(f"drawn ({n} draws)", drawn, objective_color("mlm"), "")]
+    if exact is not None:
+        rows.append(("exact posterior", exact, TRUE, "/"))
+    for name, values, color, shape in rows:
+        v = np.asarray(values, np.float64)
+        fig.add_trace(
+            go.Bar(
+                y=np.arange(len(v), dtype=np.int32),
+                x=v.astype(np.float32),
+                orientation="h",
+                name=name,
+                marker={"color": color, "pattern": {"shape": shape, "size": 5, "solidity": 0.5}},
+                text=[format_prob(x) for x in v],
+                textposition="outside",
+                constraintext="none",
+                textfont={"size": FONT_SIZE, "color": INK},
+                cliponaxis=False,
+                customdata=[
+                    f"{escape(label)}<br>{name}: {x:.6g}" for label, x in zip(labels, v, strict=True)
+                ],
+                hovertemplate="%{customdata}<extra></extra>",
+            )
+        )
+    fig.update_yaxes(
+        tickvals=list(range(len(labels))), ticktext=[escape(clip(label, 14)) for label in labels],
+        tickfont_family=MONO, range=[len(labels) - 0.5, -0.5], showgrid=False,
+    )  # fmt: skip
+    fig.update_xaxes(title_text="share", range=[0, 1.25], tickvals=[0, 0.5, 1])
+    alt = f"Tokens drawn in one place in {n} draws: " + ", ".join(
+        f"{label} {format_prob(float(x))}" for label, x in zip(labels, np.asarray(drawn), strict=True)
+    )
+    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
+    return finish(
+        fig,
+        height=len(labels) * 26 * len(rows) + 92,
+        alt=alt + ".",
+        barmode="group",
+        showlegend=True,
+        legend=legend,
+    )

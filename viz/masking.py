@@ -1,0 +1,158 @@
+"""Pictures of masked training: the fates of tokens epoch by epoch, and a loss against what was paid for."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from viz.attention import tick_labels
+from viz.curves import Reference, finite_or_gap, reference_line
+from viz.text import escape, format_number
+from viz.theme import FONT_SIZE, GRID, MASKED, MONO, NEUTRAL, finish, ink_on, objective_color
+
+# fate -> colour and letter: never told apart by colour alone
+FATES = {
+    "mask": (MASKED, "M"),
+    "random": ("#E69F00", "R"),
+    "kept": ("#56B4E9", "K"),
+    "not scored": ("rgba(128, 136, 145, 0.16)", ""),
+}
+_CELL = 26  # pixels
+
+
+def fate_color(fate: str) -> str:
+    """The colour of a token's fate in a masked batch."""
+    return FATES[fate][0]
+
+
+def fate_map(
+    tokens: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    names: Sequence[str],
+    *,
+    chosen: int | None = None,
+    first: int = 0,
+) -> go.Figure:
+    """One row of cells for each epoch, one column for each token; letters say the fate.
+
+    Args:
+        tokens: (T,) visible token texts; not escaped.
+        rows: (E,T) fates.
+        names: (E,) of the rows, from top to bottom.
+        chosen: a row to frame.
+        first: the position of the first token in the whole text.
+    """
+    order = list(FATES)
+    z = np.array([[order.index(fate) for fate in row] for row in rows], dtype=np.float32)
+    shown = np.where(z == order.index("not scored"), np.nan, z)  # empty cells stay empty
+    n, e = len(tokens), len(rows)
+    steps = [
+        [edge / 3, FATES[order[k]][0]] for k in range(3) for edge in (k, k + 1)
+    ]  # three flat colours for 0, 1, 2
+    fig = go.Figure(
+        go.Heatmap(
+            z=shown,
+            x=np.arange(n, dtype=np.int32),
+            y=np.arange(e, dtype=np.int32),
+            zmin=-0.5,
+            zmax=2.5,
+            colorscale=steps,
+            showscale=False,
+            xgap=2,
+            ygap=2,
+            hoverongaps=False,
+            customdata=[
+                [f"{escape(t)}: {fate}" for t, fate in zip(tokens, row, strict=True)] for row in rows
+            ],
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+    )
+    cells = [(r, c, fate) for r, row in enumerate(rows) for c, fate in enumerate(row) if FATES[fate][1]]
+    fig.add_trace(
+        go.Scatter(
+            x=[c for _, c, _ in cells],
+            y=[r for r, _, _ in cells],
+            text=[FATES[fate][1] for _, _, fate in cells],
+            mode="text",
+            textfont={"size": 12, "family": MONO, "color": [ink_on(FATES[fate][0]) for _, _, fate in cells]},
+            hoverinfo="skip",
+            showlegend=False,
+            name="cells",
+        )
+    )
+    if chosen is not None:
+        fig.add_shape(
+            type="rect", x0=-0.5, x1=n - 0.5, y0=chosen - 0.5, y1=chosen + 0.5,
+            line={"color": NEUTRAL, "width": 2},
+        )  # fmt: skip
+    places, labels = tick_labels(tokens, first)
+    fig.update_xaxes(
+        tickvals=places, ticktext=labels, tickfont_family=MONO, tickangle=-60, side="bottom",
+        range=[-0.5, n - 0.5], showgrid=False, title_text="token",
+    )  # fmt: skip
+    fig.update_yaxes(
+        tickvals=list(range(e)),
+        ticktext=[escape(name) for name in names],
+        range=[e - 0.5, -0.5],
+        showgrid=False,
+    )
+    counts = [sum(fate != "not scored" for fate in row) for row in rows]
+    alt = f"Which of {n} tokens are chosen in {e} draws: " + ", ".join(
+        f"{name} {count}" for name, count in zip(names, counts, strict=True)
+    )
+    return finish(fig, height=e * _CELL + 120, alt=alt + ".")
+
+
+def paid_curve(
+    paid: ArrayLike,
+    losses: ArrayLike,
+    *,
+    objective: str,
+    x_title: str,
+    y_title: str,
+    span: tuple[float, float],
+    floor: float | None = None,
+) -> go.Figure:
+    """The loss of one objective against what it cost, on a logarithmic axis; never two losses on one.
+
+    Args:
+        paid: (N,) tokens read, or targets scored; 0 can't be drawn.
+        losses: (N,) nats.
+        objective: its colour.
+        x_title: the quantity of `paid`.
+        y_title: the quantity of `losses`, with its unit.
+        span: the axis from where to where, so that two pictures side by side share it.
+        floor: the loss of the true source on the same targets.
+    """
+    x, y = np.asarray(paid, np.float64), finite_or_gap(losses)
+    drawn = x > 0
+    fig = go.Figure(
+        go.Scatter(
+            x=x[drawn],
+            y=y[drawn],
+            mode="lines+markers",
+            name=escape(y_title),
+            line={"color": objective_color(objective), "width": 2.5},
+            hovertemplate="%{x:,.0f} " + escape(x_title) + "<br>%{y:.6f} nats<extra></extra>",
+        )
+    )
+    if floor is not None:
+        reference_line(fig, Reference(floor, "floor", "floor"), log_y=False)
+    low, high = np.log10(span[0]), np.log10(span[1])
+    powers = range(int(np.ceil(low - 1e-9)), int(np.floor(high + 1e-9)) + 1)
+    fig.update_xaxes(
+        type="log", title_text=escape(x_title), range=[low, high], gridcolor=GRID,
+        tickvals=[10.0**k for k in powers], ticktext=[_short(10**k) for k in powers],
+    )  # fmt: skip
+    top = float(np.nanmax(y)) if len(y) and np.isfinite(y).any() else 1.0
+    fig.update_yaxes(title_text=escape(y_title), range=[-0.12 * top, 1.05 * top])
+    last = y[np.isfinite(y)]
+    alt = f"{y_title} against {x_title}"
+    alt += f", ending at {format_number(float(last[-1]))} nats." if len(last) else ", no point yet."
+    return finish(fig, height=300, alt=alt, showlegend=False, font_size=FONT_SIZE)
+
+
+def _short(n: int) -> str:
+    """A power of ten as people say it: 1,000, 100,000, 1 million."""
+    return f"{n:,}" if n < 10**6 else f"{n // 10**6:,} million"
