@@ -154,7 +154,7 @@ class TrainConfig(_Json):
         grad_clip: largest gradient norm; 0 turns clipping off.
         eval_every, checkpoint_every: in steps. `eval_rows`: validation rows scored each time.
         moments: so many more checkpoints, the first before the first step, denser early; see
-            `training.moment_steps`.
+            `schedule.moment_steps`.
         precision: "bfloat16" computes matrix products in 16 bits on a GPU that can; "auto" does so where it
             gains (never on a CPU). Weights, loss and optimizer are float32 always.
         mask_prob: share of the tokens that MLM hides. Not used by CLM.

@@ -102,9 +102,9 @@ class Meter:
     """Adds up the energy since it was made, without the time in which it rests.
 
     Args:
-        gpu: number of the GPU that the run uses, None for a run on the processor.
+        gpu: name of the GPU that the run uses, None for a run on the processor.
         powercap: where Linux shows its counters.
-        nvidia: command that prints the GPU's power, `{gpu}` stands for its number.
+        nvidia: command that prints the GPU's power, `{gpu}` stands for its name.
         clock: seconds.
 
     Attributes:
@@ -113,13 +113,14 @@ class Meter:
 
     def __init__(
         self,
-        gpu: int | None = None,
+        gpu: str | None = None,
         *,
         powercap: Path = POWERCAP,
         nvidia: Sequence[str] = NVIDIA,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._lock, self._sum, self._resting = threading.Lock(), 0.0, False
+        self._lock, self._asking = threading.Lock(), threading.Lock()
+        self._sum, self._resting = 0.0, False
         self._packages = packages(powercap)
         self._gpu = None if gpu is None else Gpu([part.format(gpu=gpu) for part in nvidia], clock)
         if self._gpu is not None and not self._gpu.tells:
@@ -128,39 +129,47 @@ class Meter:
         self.covers = " and ".join(covers)
 
     def sample(self) -> None:
-        """Take a reading: at least every few minutes, or a counter may pass its end twice."""
+        """Take a reading, which may take a moment. Seldom is enough, but a counter may end within minutes."""
+        self._ask_gpu()
         with self._lock:
-            self._take()
+            self._read_packages()
+
+    def joules(self) -> float | None:
+        """Energy up to the last reading, None where the machine doesn't tell, or stopped telling. At once."""
+        with self._lock:
+            self._read_packages()
+            return self._sum if self.covers else None
 
     def rest(self) -> None:
         """Count no more until `go_on`."""
+        self._ask_gpu(now=True)
         with self._lock:
-            self._take(rest=True)
+            self._read_packages()
             self._resting = True
 
     def go_on(self) -> None:
         """Count again from now on."""
+        self._ask_gpu(now=True)
         with self._lock:
-            self._take(rest=True)
+            self._read_packages()
             self._resting = False
 
-    def joules(self) -> float | None:
-        """Energy so far, None where the machine doesn't tell, or stopped telling."""
-        with self._lock:
-            self._take()
-            return self._sum if self.covers else None
-
-    def _take(self, *, rest: bool = False) -> None:
-        if not self.covers:
+    def _ask_gpu(self, *, now: bool = False) -> None:
+        if self._gpu is None or not self.covers:
             return
-        used = 0.0
-        try:
-            used += sum(package.joules() for package in self._packages)
-        except (OSError, ValueError):
-            self.covers = ""
-        if self._gpu is not None:
-            used += self._gpu.joules(rest=rest)
+        with self._asking:
+            used = self._gpu.joules(rest=now)
+        with self._lock:
+            self._add(used)
             if not self._gpu.tells:
                 self.covers = ""
+
+    def _read_packages(self) -> None:
+        try:
+            self._add(sum(package.joules() for package in self._packages))
+        except (OSError, ValueError):
+            self.covers, self._packages = "", []
+
+    def _add(self, joules: float) -> None:
         if not self._resting:
-            self._sum += used
+            self._sum += joules

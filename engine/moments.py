@@ -13,7 +13,7 @@ from engine.sampling import TextStream, generate
 from engine.tokenizers import Tokenizer
 from engine.trace import Trace, trace
 
-ASKED_TOKENS = 2048  # a masked model reads at most so many to be asked for each token by itself
+ASKED_TOKENS = 768  # a masked model reads at most so many to be asked for each token by itself
 ROWS = 64  # scored at once: a large vocabulary in float64 would fill the memory
 
 

@@ -1,31 +1,11 @@
-"""What turns gradients into new weights: AdamW or Muon, clipping, and the schedule of the learning rate."""
+"""What turns gradients into new weights: AdamW or Muon, and clipping."""
 
-import math
 from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
 
 from engine.config import TrainConfig
-
-
-def learning_rate_at(step: int, config: TrainConfig) -> float:
-    """Learning rate of the update that follows `step` finished ones.
-
-    It rises in equal parts over `warmup_steps`, then falls from `learning_rate` towards `min_lr_share` of it,
-    which it would reach after the last step (so no step is wasted on a rate of 0).
-
-    >>> config = TrainConfig(steps=6, warmup_steps=2, learning_rate=1.0, schedule="linear")
-    >>> [learning_rate_at(step, config) for step in range(6)]
-    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
-    """
-    if step < config.warmup_steps:
-        return config.learning_rate * (step + 1) / config.warmup_steps
-    if config.schedule == "constant":
-        return config.learning_rate
-    done = min(1.0, (step - config.warmup_steps) / max(1, config.steps - config.warmup_steps))
-    left = 1 - done if config.schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
-    return config.learning_rate * (config.min_lr_share + (1 - config.min_lr_share) * left)
 
 
 class FlatGradients:

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 # Process 0 alone writes checkpoints and samples, and counts the floor of the stories; the others wait.
-PATIENCE = timedelta(minutes=5)
+PATIENCE = timedelta(minutes=10)
 
 GO_ON, ASKED, LEAVE = 0, 1, 2  # what a process says before the next event; the largest counts
 
@@ -160,7 +160,8 @@ def join(patience: timedelta = PATIENCE) -> Processes:
         raise ValueError(
             "This torch was built without torch.distributed. Start one process, without torchrun."
         )
-    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    nccl = torch.cuda.is_available() and dist.is_nccl_available()
+    backend = "cpu:gloo,cuda:nccl" if nccl else "gloo"
     try:
         dist.init_process_group(backend, timeout=patience)
     except RuntimeError as error:

@@ -32,6 +32,7 @@ class RunInfo:
         group, label: the experiment that it belongs to and what it is there, or "".
         also_scored: names of the further texts that are scored at each evaluation.
         joules: energy since the start, None where the machine doesn't tell; see `engine.energy`.
+        joules_of: what that is the energy of: "processor", "GPU" or "processor and GPU".
         imported: whether it came out of a zip.
     """
 
@@ -59,6 +60,7 @@ class RunInfo:
     label: str = ""
     also_scored: tuple[str, ...] = ()
     joules: float | None = None
+    joules_of: str = ""
     imported: bool = False
 
     @property
@@ -117,6 +119,7 @@ def info_of(
             label=run.get("label", ""),
             also_scored=tuple(run.get("also_scored", {})),
             joules=status.get("joules"),
+            joules_of=str(status.get("joules_of", "")),
             imported=run.get("imported") is True,
         )
     except (KeyError, TypeError, ValueError):

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from engine.config import TrainConfig
@@ -20,6 +21,11 @@ from engine.training import Training
 FIRST_STEPS = 50  # so many steps are all written down, later ones every LINE_SECONDS
 LINE_SECONDS = 0.2
 SAMPLE_SHARE = 0.1  # of the time, at most, goes into samples
+
+
+def gpu_name(device: torch.device) -> str | None:
+    """What NVIDIA's tools call a GPU, wherever torch counts it; None for another device."""
+    return f"GPU-{torch.cuda.get_device_properties(device).uuid}" if device.type == "cuda" else None
 
 
 class RunLog:
@@ -86,8 +92,7 @@ class RunLog:
         model: Transformer = training.model
         self._sampler = Sampler(model, tokenizer, texts[1] if len(texts[1]) else texts[0], prompt, kind)
         self._further = FurtherTexts(further, tokenizer, model, self.config) if further else None
-        gpu = model.device.index or 0 if model.device.type == "cuda" else None
-        self.meter = Meter(gpu)
+        self.meter = Meter(gpu_name(model.device))
         self.status.on_beat = self.meter.sample
         self._began = time.monotonic()
 

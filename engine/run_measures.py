@@ -88,13 +88,13 @@ class FurtherTexts:
             for name, text in texts.items()
         }
 
-    def losses(self) -> dict[str, float | None]:
-        """Nats per scored token of each text; None where not one token is scored."""
-        found: dict[str, float | None] = {}
+    def losses(self) -> dict[str, float]:
+        """Nats per scored token of each text."""
+        found = {}
         for name, batches in self._batches.items():
             n_scored = sum(len(scored_targets(batch)) for batch in batches)
             total = sum(total_loss(self._model, batch, rows_at_once=self._rows) for batch in batches)
-            found[name] = total / n_scored if n_scored else None
+            found[name] = total / n_scored
         return found
 
 

@@ -58,6 +58,7 @@ class Run:
         )
         self.log = RunLog(folder, self.status, self.config, report)
         self._asked = False
+        self._kept: int | None = None  # the step of the newest moment that is known to be whole
 
     def train(self) -> None:
         """From the newest good checkpoint, or from the start, to the end or to a stop."""
@@ -65,6 +66,7 @@ class Run:
         if ready.finished:
             return self._end("finished", ready.step)
         self.tokenizer, self.model = ready.tokenizer, ready.model
+        self._kept = None if ready.checkpoint is None or ready.rounded else ready.step
         self.status.set(device=str(self.model.device), step=ready.step)
         self.log.resume(ready.step or -1)  # a run that begins at step 0 says everything again
         if ready.rounded:
@@ -132,6 +134,7 @@ class Run:
                 info=info,
             ),
         )
+        self._kept = state["step"]
         self._compact(state["step"])
 
     def _compact(self, step: int) -> None:
@@ -145,8 +148,7 @@ class Run:
 
     def _keep(self) -> None:
         """Save this moment, unless it is kept already."""
-        newest = newest_checkpoint(self.folder)
-        if newest is None or newest[0] != self._training.step:
+        if self._kept != self._training.step:
             self._save(self._training.state())
 
     # ---- the loop

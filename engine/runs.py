@@ -34,6 +34,7 @@ from engine.run_spec import RunSpec as RunSpec
 from engine.run_spec import also_file, spec_hash
 
 HISTORIES = 200  # so many runs' records are kept in memory
+LEFTOVER_SECONDS = 3600.0  # a half-made run that is so old belongs to nobody
 LET_GO_SECONDS = 20.0  # a paused worker leaves within a moment, unless its checkpoint is large
 
 Kept = list[tuple[int, Path]]  # step, checkpoint folder
@@ -51,6 +52,14 @@ class RunStore:
         self._mutex = threading.Lock()  # guards what is below
         self._histories: dict[str, tuple[int, Records]] = {}
         self._have_checkpoint: dict[str, tuple[int, bool]] = {}
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove what processes left behind that died while they made, imported or deleted a run."""
+        for leftover in (*self.root.glob(".*.new"), *self.root.glob(".*.deleted")):
+            with suppress(OSError):  # somebody else was quicker
+                if time.time() - leftover.stat().st_mtime > LEFTOVER_SECONDS:
+                    shutil.rmtree(leftover, ignore_errors=True)
 
     def warm(self) -> None:
         """Start a worker in the background, and keep one ready from now on: then a run begins at once."""

@@ -30,32 +30,11 @@ from engine.events import StepEvent as StepEvent
 from engine.events import TrainState as TrainState
 from engine.metrics import bits_per_byte, cross_entropy, perplexity
 from engine.model import Transformer
-from engine.optimizers import FlatGradients, Optimizer, learning_rate_at
+from engine.optimizers import FlatGradients, Optimizer
 from engine.parallel import ALONE, Processes
 from engine.precision import chosen_precision, computing_in
-
-
-def moment_steps(steps: int, n: int) -> list[int]:
-    """The steps of a run that are worth keeping: n of them, most of them early, where most happens.
-
-    The k-th lies at steps · (k / (n - 1))^2.5, rounded, and at least one step after the one before it. A run
-    of fewer than n steps keeps every step.
-
-    >>> moment_steps(1000, 8)
-    [0, 8, 44, 120, 247, 431, 680, 1000]
-    >>> moment_steps(10, 6)
-    [0, 1, 2, 3, 6, 10]
-
-    Raises:
-        ValueError: if `steps` or `n` is negative.
-    """
-    if steps < 0 or n < 0:
-        raise ValueError(f"steps and moments must be at least 0, not {steps} and {n}.")
-    kept: list[int] = []
-    for k in range(min(n, steps + 1)):
-        ideal = round(steps * (k / (n - 1)) ** 2.5) if n > 1 else 0
-        kept.append(max(ideal, kept[-1] + 1) if kept else 0)
-    return kept
+from engine.schedule import learning_rate_at
+from engine.schedule import moment_steps as moment_steps
 
 
 class Training(Iterator[Event]):

@@ -17,7 +17,7 @@ ROOMS = ("engine", "viz", "ui", "pages")
 FLOORS = (
     "config tokenizers vocabularies ranks download token_costs metrics windows compact rules rule_effects "
     "lattice reading verdict folders records energy processes cache recorder rotary run_sets",
-    "events checks parallel precision evaluation "
+    "events checks schedule parallel precision evaluation "
     "corpus grammar automaton legality batches model optimizers dice stages merges own_vocabularies",
     "scaling predictions trace heads inside ablation embeddings compare sampling waterfall search strategies training "
     "checkpoints baselines hub oracle gaps mask_draws pseudo objectives fill infill fill_scores contexts floor plan samples moments story_report",

@@ -212,12 +212,16 @@ def references(info: "RunInfo", records: list[Record], name: str) -> list[viz.Re
     return lines if floor is None else [*lines, viz.Reference(floor, FLOOR, "floor")]
 
 
-def take_away(info: "RunInfo", records: list[Record]) -> None:
-    """All numbers of the run as a file, made when it is asked for."""
+def take_away(run_id: str) -> None:
+    """All numbers of the run up to now as a file, made when it is asked for.
+
+    Not for a part of the page that is drawn anew each second: by the time of the press the file that was
+    offered there would be forgotten.
+    """
     st.download_button(
         "Numbers (CSV)",
-        lambda: table_csv(pd.DataFrame(reading.table(records))),
-        file_name=f"{info.id}.csv",
+        lambda: table_csv(pd.DataFrame(reading.table(resources.run_store().history(run_id)))),
+        file_name=f"{run_id}.csv",
         mime="text/csv",
         key="training_csv",
         icon=":material/download:",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.runs import RunInfo
 
 POLL_SECONDS = {"queued": 1.0, "starting": 0.5, "running": 1.0, "paused": 1.0}
-ENERGY = "by the machine’s own meters while it trained, other programs included"
+ENERGY = "of the whole processor or GPU while it trained, whatever else ran there; no memory, fans, screen"
 SIGNS = {
     "overfitting": ":orange[:material/trending_up:]",
     "diverged": ":red[:material/warning:]",
@@ -61,7 +61,6 @@ def _draw(run_id: str, standing: tuple[str, str, int | None], below: DeltaGenera
     with side:
         _numbers(info, now)
         look = run_curve.controls(info)
-        run_curve.take_away(info, records)
     with picture:
         run_curve.draw(
             info,
@@ -121,7 +120,7 @@ def _numbers(info: "RunInfo", now: Reading | None) -> None:
         name = "Training loss"
     blank = "–"
     gap = blank if now is None or now.gap is None else viz.format_number(now.gap)
-    with st.grid(2, min_column_width=90, gap="small"):
+    with st.grid(1 if masked else 2, min_column_width=90, gap="small"):
         st.metric(name, blank if now is None else viz.format_number(now.loss))
         perplexity = blank if now is None else viz.format_perplexity(now.perplexity)
         st.metric("Masked perplexity" if masked else "Perplexity", perplexity)

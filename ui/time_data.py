@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import streamlit as st
@@ -90,11 +91,11 @@ def _past(key: tuple[tuple[str, str], ...], text: str, position: int, _moments: 
     return found
 
 
-def truth(ref: ModelRef, text: str, position: int) -> NDArray[np.float64] | None:
+def truth(ref: ModelRef, text: str, position: int, vocab_size: int) -> NDArray[np.float64] | None:
     """What is true (V,): for a causal model after the position, for a masked one in it; None if unknown."""
     if ref.objective == "clm":
         known = lesson.truth_of(ref, text)
-        return known.after(position) if known else None
+        return known.after(position) if known else None  # (V,)
     ids = tuple(token.id for token in resources.window(ref, text).tokens)
     if resources.window(ref, text).unused:
         return None  # the exact answer would need the whole text, which the model has not read
@@ -102,7 +103,9 @@ def truth(ref: ModelRef, text: str, position: int) -> NDArray[np.float64] | None
         row: NDArray[np.float64] = hiding.true_in_gap(ref, ids, (position,), position)
     except ValueError:
         return None
-    return row if np.isfinite(row).all() else None
+    if not np.isfinite(row).all():
+        return None
+    return np.pad(row, (0, vocab_size - len(row)))  # the mask never stands in a text
 
 
 class Samples:
@@ -159,10 +162,10 @@ def _filled(model: Transformer, ids: list[int], data_of: Callable[[int], bytes],
     """The text with every third token hidden and filled in: which were right, which not."""
     hidden = list(range(min(1, len(ids) - 1), len(ids), EVERY))
     best = dict(zip(hidden, fill_in(model, ids, hidden, mask_id), strict=True))
+    kinds = ["given" if i not in best else "right" if best[i] == ids[i] else "wrong" for i in range(len(ids))]
     pieces: list[Piece] = []
-    for i, token_id in enumerate(ids):
+    for kind, group in groupby(range(len(ids)), key=kinds.__getitem__):  # a character may be several tokens
         stream = TextStream()
-        shown = stream.push(data_of(best.get(i, token_id))) + stream.end()
-        kind = "given" if i not in best else "right" if best[i] == token_id else "wrong"
+        shown = "".join(stream.push(data_of(best.get(i, ids[i]))) for i in group) + stream.end()
         pieces.append((shown, kind))
     return pieces

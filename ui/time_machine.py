@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from ui import choice, lesson, resources, session, time_data
@@ -60,7 +61,7 @@ def _scene(ref: ModelRef, text: str, kept: tuple[ModelRef, ...]) -> Scene:
     _, n_layer, n_head, _, _ = past.weights.shape
     layer, head = current(HEAD, (0, 0))
     layer, head = min(layer, n_layer - 1), min(head, n_head - 1)
-    truth = time_data.truth(ref, text, position)
+    truth = time_data.truth(ref, text, position, past.probs.shape[1])
     return Scene(ref, text, past, position, layer, head, truth, _records(ref))
 
 
@@ -81,17 +82,42 @@ def _go(step: int) -> None:
     select(MACHINE, step)
 
 
-def _recall(step: int, text: str) -> None:
-    """Take another text, at a moment. For `on_click`."""
+def _recall(ref: ModelRef, step: int) -> None:
+    """A story that ends with the name that it began with, seen from where the name is guessed.
+
+    The head is the one that, at the end of training, looks most at the name's first place, or right after it,
+    where an earlier layer may have carried it. For `on_click`.
+    """
+    text = lesson.RECALL
     session.set_text(text)
     select(MACHINE, step)
+    trace = resources.traced(ref, text)
+    ids = [token.id for token in trace.tokens]
+    place = len(ids) - 1 - (ref.objective == "clm")
+    if trace.unused or ids[-1] not in ids[:place]:
+        return  # a short context, or a vocabulary in which the name is several tokens
+    choice.hold(PLACE, place, (ref.id, text))
+    if ref.objective == "mlm":
+        trace = resources.traced(ref, text, hidden=(place,))
+    at = ids.index(ids[-1])
+    weights = trace.attentions[:, :, place, at : at + 2].max(axis=-1)  # (L,H)
+    layer, head = np.unravel_index(int(weights.argmax()), weights.shape)
+    choice.hold(HEAD, (int(layer), int(head)), ref.id)
 
 
 def _try(ref: ModelRef, kept: tuple[ModelRef, ...]) -> None:
     steps = [moment.step for moment in kept]
     if len(steps) < 4:
         return
-    early = steps[len(steps) // 5]
+    early, middle = steps[len(steps) // 5], steps[len(steps) // 2]
+    said = (
+        f"At step {format_count(middle)}: has the order of the likeliest tokens changed since, or only their "
+        "numbers?"
+    )
+    last = lesson.Step(said, f"Go to step {format_count(middle)}", _go, (middle,))
+    if ref.corpus == "stories":
+        said = "A story names somebody at its start. Play: when does a head begin to look back there?"
+        last = lesson.Step(said, "Tell of Lily", _recall, (ref, steps[0]))
     lesson.try_this(
         lesson.Step(
             "Before the first step, is any token likelier than another? Then press Play.",
@@ -101,9 +127,6 @@ def _try(ref: ModelRef, kept: tuple[ModelRef, ...]) -> None:
             f"What does it expect after only {format_count(early)} steps: what fits, or what is frequent?",
             f"Go to step {format_count(early)}", _go, (early,),
         ),
-        lesson.Step(
-            "A story names somebody at its start. At which step does the model first look back for the name?",
-            "Tell of Lily", _recall, (early, lesson.RECALL),
-        ),
+        last,
         key="time_try",
     )  # fmt: skip

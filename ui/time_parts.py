@@ -2,7 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from ui.components.moments import chips
 from ui.resources import ModelRef
 from ui.time_data import BARS, SEED, WRITTEN, Past, Samples
 from viz import moments as drawn
+
+if TYPE_CHECKING:
+    from engine.tokenizers import Tokenizer
 
 KEPT = {"int8": "kept in 8 bits", "float16": "kept in 16 bits"}
 
@@ -43,7 +47,7 @@ class Scene:
         """Whether the model predicts the next token."""
         return self.ref.objective == "clm"
 
-    @property
+    @cached_property
     def ids(self) -> list[int]:
         """(T,) ids of the text that is read."""
         return [token.id for token in resources.window(self.ref, self.text).tokens]
@@ -58,9 +62,13 @@ class Scene:
         """How a token is written."""
         return viz.visible(self._data(token_id))
 
+    @cached_property
+    def _tokenizer(self) -> "Tokenizer":  # looked up once: a cache that is asked for each token takes longer
+        return resources.tokenizer(self.ref)
+
     def _data(self, token_id: int) -> bytes:
         try:
-            return resources.tokenizer(self.ref).token_bytes(token_id)
+            return self._tokenizer.token_bytes(token_id)
         except ValueError:
             return f"id {token_id}".encode()  # a gap in a published vocabulary
 

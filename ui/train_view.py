@@ -7,6 +7,7 @@ import streamlit as st
 from ui import (
     resources,
     run_choice,
+    run_curve,
     run_list,
     run_player,
     run_view,
@@ -86,6 +87,8 @@ def draw() -> None:
         with left:
             run_view.before_the_first_run(training_settings.value("objective"))
     else:
+        with left:
+            run_curve.take_away(info.id)
         with top:
             run_view.watch(info, left.container())
     with settings:

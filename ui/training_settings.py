@@ -7,7 +7,17 @@ import streamlit as st
 from engine import corpus as texts
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, Statistics
-from engine.plan import SIZES, Plan, Timing, make_plan, make_tokenizer, step_seconds
+from engine.plan import (
+    LEARNING_RATES,
+    SIZES,
+    STORY_PROMPT,
+    Plan,
+    Timing,
+    make_plan,
+    make_tokenizer,
+    rhythm,
+    step_seconds,
+)
 from engine.tokenizers import Tokenizer
 from ui import own_tokenizers, resources
 from ui.text_choice import TEXTS, TextChoice, usable
@@ -16,8 +26,7 @@ if TYPE_CHECKING:
     from engine.runs import RunSpec
 
 TOKENIZERS = {"bpe": "Own BPE", "characters": "Characters", "bytes": "Bytes"}
-RATES = {"adamw": 4e-3, "muon": 2e-2}
-STORY_PROMPT = "Once upon a time, there was a"
+RATES = LEARNING_RATES
 CUSTOM = "custom"
 SHAPE = ("n_layer", "n_head", "d_model", "context_length", "batch_size")
 TEXT = TextChoice("training", TEXTS)
@@ -145,12 +154,9 @@ def train_config() -> TrainConfig:
     steps = int(value("steps"))
     names = ("optimizer", "learning_rate", "schedule", "weight_decay", "mask_prob")
     chosen: dict[str, Any] = {name: value(name) for name in names}
-    chosen |= {name: int(value(name)) for name in ("batch_size", "warmup_steps", "seed")}
+    chosen |= {name: int(value(name)) for name in ("batch_size", "warmup_steps", "seed")} | rhythm(steps)
     return TrainConfig(
         steps=steps,
-        eval_every=max(5, steps // 24),
-        checkpoint_every=max(50, steps // 5),
-        moments=24,
         aligned_share=0.5 if value("text") == "stories" else 0.0,
         **chosen,
     )

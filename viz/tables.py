@@ -104,7 +104,7 @@ def _title(axis: Any, otherwise: str) -> str:
 def _labelled(name: str, values: np.ndarray, axis: Any) -> dict[str, Any]:
     """The labels of an axis as a column; with their places where labels repeat or some have none."""
     places, texts = axis.tickvals, axis.ticktext
-    if places is None or texts is None:
+    if places is None or texts is None or axis.type == "log":  # there they are numbers, and between them more
         return {name: values}
     label_at = {float(place): plain(text) for place, text in zip(places, texts, strict=False)}
     labels = [label_at.get(float(value), "") for value in values]

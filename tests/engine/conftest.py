@@ -1,8 +1,9 @@
 """For the engine's tests: vocabularies from a folder, small models, and a network that is unplugged."""
 
 import os
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,7 +12,9 @@ import pytest
 import torch
 
 from engine.config import ModelConfig
+from engine.folders import read_json
 from engine.model import Transformer
+from engine.runs import RunStore
 from engine.tokenizers import Tokenizer, load_vocabulary
 
 ROOT = Path(__file__).parents[2]
@@ -78,3 +81,16 @@ def untouched_dice() -> Any:
     before = torch.get_rng_state()
     yield
     assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
+    """A home of its own; whatever still trains there at the end is killed."""
+    monkeypatch.setenv("LOUPE_NICE", "1")  # enough to see it, and little enough for a busy machine
+    store = RunStore(tmp_path / "home")
+    yield store
+    for info in store.list():
+        pid = read_json(info.folder / "status.json").get("pid")
+        if info.active and pid and pid != os.getpid():
+            os.kill(pid, signal.SIGKILL)
+    store.close()

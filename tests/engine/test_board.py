@@ -49,7 +49,7 @@ def test_the_best_of_each_run_on_the_same_text_in_order(store):
 def test_other_texts_shares_and_objectives_have_boards_of_their_own(store):
     with_evals(store, "a", [(10, 1.0, 2.0)])
     with_evals(store, "a", [(10, 0.5, 1.0)], val_share=0.2)
-    with_evals(store, "a", [(10, 0.7, 1.2)], text=TEXT + "more of it.\n")
+    with_evals(store, "a", [(10, 0.7, 1.2)], text=TEXT + "the cat sat on the log.\n")
     masked = with_evals(store, "a", [(10, 0.2, None), (20, 0.3, None)], objective="mlm")
     boards = standings(store)
     assert len(boards) == 4 and all(len(board.rows) == 1 for board in boards)

@@ -70,7 +70,7 @@ def zipped(files, seal=True, links=(), how=zipfile.ZIP_DEFLATED):
     return packed.getvalue()
 
 
-def changed_json(files, name, **changes):
+def changed_json(files, name, /, **changes):
     return {**files, name: json.dumps({**json.loads(files[name]), **changes}).encode()}
 
 
@@ -166,8 +166,8 @@ def test_what_is_no_zip_of_ours(store, files):
 @pytest.mark.parametrize(
     "name",
     ["../run.json", "/etc/passwd", "checkpoints/../../x", "checkpoints\\0000010\\model.safetensors",
-     "C:run.json", "checkpoints/0000010/evil.py", "checkpoints/0000010/.model.8bit", "stop", "status.json", "run.json\n",
-     "also/../run.json", "./run.json"],
+     "C:run.json", "checkpoints/0000010/evil.py", "checkpoints/0000010/.model.8bit", "stop",
+     "status.json", "run.json\n", "also/../run.json", "./run.json"],
 )  # fmt: skip
 def test_names_that_lead_elsewhere(store, files, name):
     with pytest.raises(ValueError, match="no part of a run, so it is refused"):
@@ -180,9 +180,7 @@ def test_pickles(store, files, name):
         import_run(store, zipped({**files, name: b"x"}), "you")
 
 
-def test_links_doubles_and_locked_files(store, files):
-    data = export_run(store, files)
-    files = unzipped(data)
+def test_links_doubles_and_locked_files(store, files, data):
     with pytest.raises(ValueError, match="'corpus.txt' is a link or a device"):
         import_run(store, zipped({**files, "corpus.txt": b"/etc/passwd"}, links=("corpus.txt",)), "you")
     twice = io.BytesIO(data)
@@ -238,7 +236,7 @@ def test_what_fits_its_checksum_but_makes_no_sense(store, files):
     large = {**run["model"], "vocab_size": 16, "d_model": 1 << 20}
     for changes, words in (
         ({kept: files[kept][:-1] + b"!"}, "damaged"),
-        ({kept: b"rubbish"}, "damaged"),
+        ({kept: b"rubbish"}, "would have [0-9,]+ weights, but the checkpoint 0000000 holds 7 bytes"),
         ({description: b"{}"}, "is not one of Loupe's checkpoints"),
         ({"corpus.txt": b"another text " * 90}, "its text is not the one that the run learned from"),
         ({"corpus.txt": b"\xff\xfe"}, "not UTF-8"),
@@ -259,7 +257,7 @@ def test_what_fits_its_checksum_but_makes_no_sense(store, files):
         (changed_json(files, "run.json", also_scored={}), "is missing or unknown"),
         ({"metrics.jsonl": b'{"kind": "step", "step": 1, "loss": "low"}\n'}, "a record of its metrics.jsonl"),
         ({"metrics.jsonl": b'{"kind": "eval", "step": "1"}\n'}, "a record of its metrics.jsonl"),
-        ({"tokenizer.json": b"{}"}, ""),
+        ({"tokenizer.json": b"{}"}, "okenizer"),
     ):
         with pytest.raises(ValueError, match=words) as caught:
             import_run(store, zipped({**files, **changes}), "you")

@@ -14,7 +14,7 @@ from engine import checkpoints
 from engine.checkpoints import (
     Checkpoint,
     checked_name,
-    drop_optimizer,
+    compact_checkpoint,
     list_checkpoints,
     load_checkpoint,
     save_checkpoint,
@@ -157,17 +157,86 @@ def test_a_checkpoint_without_optimizer_resumes_with_a_notice(tmp_path):
     assert [e.step for e in events if isinstance(e, StepEvent)] == [8, 9, 10]
 
 
-def test_dropping_the_optimizer_leaves_a_sound_checkpoint(tmp_path):
-    saved(
+def compactable(tmp_path):
+    return saved(
         tmp_path / "one",
         optimizer_state={"step/x": torch.ones(())},
         generator_states={"data": torch.Generator().get_state()},
     )
-    assert load_checkpoint(tmp_path / "one").generator_states is not None
-    drop_optimizer(tmp_path / "one")
-    again = load_checkpoint(tmp_path / "one")
+
+
+def same_weights(one, two, atol=0.0):
+    pairs = zip(one.model.parameters(), two.model.parameters(), strict=True)
+    return all(torch.allclose(a, b, rtol=0, atol=atol) for a, b in pairs)
+
+
+def test_a_compact_checkpoint_is_sound_and_holds_weights_only(tmp_path):
+    folder = compactable(tmp_path)
+    before = load_checkpoint(folder)
+    assert before.generator_states is not None and before.dtype == "float32"
+    compact_checkpoint(folder)
+    again = load_checkpoint(folder)
     assert (again.optimizer_state, again.generator_states, again.step) == (None, None, 7)
-    assert sorted(p.name for p in (tmp_path / "one").iterdir()) == ["checkpoint.json", "model.safetensors"]
+    assert again.dtype == "int8" and again.identity != before.identity
+    largest = max(float(p.detach().abs().max()) for p in before.model.parameters())
+    assert same_weights(before, again, atol=largest / 127 / 2 * 1.001)
+    assert sorted(p.name for p in folder.iterdir()) == ["checkpoint.json", "model.safetensors"]
+    content = (folder / "model.safetensors").read_bytes()
+    compact_checkpoint(folder)  # once is enough
+    assert (folder / "model.safetensors").read_bytes() == content
+
+
+@pytest.mark.parametrize("until", range(6))
+def test_whoever_dies_while_it_is_made_compact_leaves_a_whole_one(tmp_path, monkeypatch, until):
+    """The steps on disk: small file and its name, description and its name, the exchange, the rest."""
+    folder, done = compactable(tmp_path), []
+    before = load_checkpoint(folder)
+
+    def counted(real):
+        def call(*args, **options):
+            if len(done) == until:
+                raise KeyboardInterrupt  # as if the process had gone
+            done.append(real)
+            return real(*args, **options)
+
+        return call
+
+    monkeypatch.setattr(checkpoints, "write_file", counted(checkpoints.write_file))
+    monkeypatch.setattr(checkpoints.os, "replace", counted(os.replace))
+    monkeypatch.setattr(checkpoints.Path, "unlink", counted(Path.unlink))
+    with pytest.raises(KeyboardInterrupt):
+        compact_checkpoint(folder)
+    monkeypatch.undo()
+    assert checkpoints._complete(folder)
+    assert same_weights(load_checkpoint(folder), before, atol=0.1)
+    compact_checkpoint(folder)
+    assert load_checkpoint(folder).dtype == "int8"
+    assert sorted(p.name for p in folder.iterdir()) == ["checkpoint.json", "model.safetensors"]
+
+
+def test_whoever_reads_while_it_is_made_compact_reads_again(tmp_path, monkeypatch):
+    folder, real = compactable(tmp_path), checkpoints._weights
+
+    def meanwhile(path, content):
+        monkeypatch.undo()
+        compact_checkpoint(folder)
+        return real(path, content)  # with the old description: a file that has changed
+
+    monkeypatch.setattr(checkpoints, "_weights", meanwhile)
+    assert load_checkpoint(folder).dtype == "int8"
+
+
+def test_a_full_disk_leaves_the_checkpoint_as_it_is(tmp_path, monkeypatch):
+    folder = compactable(tmp_path)
+
+    def full(*args, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoints, "write_file", full)
+    with pytest.raises(OSError, match="No space left"):
+        compact_checkpoint(folder)
+    again = load_checkpoint(folder)
+    assert again.dtype == "float32" and again.optimizer_state is not None
 
 
 def test_the_identity_follows_the_weights(tmp_path):

@@ -84,6 +84,26 @@ def test_training_learns_and_resumes(
     assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), again.parameters(), strict=True))
 
 
+@pytest.mark.parametrize("objective", ["clm", "mlm"])
+def test_mixed_precision_learns_as_well_as_float32(small_model: Build, objective: str) -> None:
+    ids, vocab = (torch.arange(3000) % 7).tolist(), 256 + (objective == "mlm")
+
+    def run(precision: str) -> tuple[str, list[float]]:
+        model = small_model(vocab_size=vocab, objective=objective, positions="rotary").to("cuda")
+        config = TrainConfig(
+            steps=40, batch_size=8, eval_every=20, eval_rows=8, warmup_steps=3, precision=precision
+        )
+        training = train(model, ids, ids, config)
+        losses = [e.val_loss for e in training if isinstance(e, EvalEvent) and e.val_loss is not None]
+        assert all(p.dtype == torch.float32 for p in model.parameters())
+        return training.precision, losses
+
+    (_, exact), (chosen, rounded) = run("float32"), run("auto")
+    assert chosen == ("bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32")
+    assert rounded[0] == pytest.approx(exact[0], abs=1e-3)  # evaluations are always in float32
+    assert rounded[-1] < rounded[0] / 2 and rounded[-1] == pytest.approx(exact[-1], abs=0.1)
+
+
 def test_r11_after_too_large_a_batch_the_next_one_works(small_model: Build) -> None:
     model = small_model(context_length=16).to("cuda")
     free = torch.cuda.mem_get_info()[0]

@@ -270,12 +270,57 @@ def test_a_damaged_newest_checkpoint_is_passed_over(store, monkeypatch):
     assert [r["step"] for r in of_kind(store.history(run_id), "step")] == list(range(1, 31))
 
 
-def test_only_the_two_newest_checkpoints_keep_their_optimizer(store):
-    run_id = store.create(spec(steps=50), "me")
+def test_all_but_the_two_newest_checkpoints_are_made_small(store):
+    run_id = store.create(spec(steps=50, moments=6), "me")
     train_here(store, run_id)
-    kept = [(path / "optimizer.safetensors").exists() for _, path in store.checkpoints(run_id)]
-    assert kept == [False, False, False, True, True]
-    assert load_checkpoint(store.checkpoints(run_id)[0][1]).step == 10
+    kept = {step: load_checkpoint(path) for step, path in store.checkpoints(run_id)}
+    assert list(kept) == sorted({0, 1, 5, 10, 14, 20, 29, 30, 40, 50})  # the moments, and every tenth step
+    for step, checkpoint in kept.items():
+        assert checkpoint.step == step
+        assert checkpoint.dtype == ("float32" if step >= 40 else "int8")
+        assert (checkpoint.optimizer_state is not None) == (step >= 40)
+
+
+def test_no_room_to_make_one_small_is_no_reason_to_stop(store, monkeypatch):
+    def full(path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(run_session, "compact_checkpoint", full)
+    run_id, said = store.create(spec(steps=50), "me"), []
+    worker.run_folder(store.claim(run_id), report=said.append)
+    assert store.info(run_id).state == "finished"
+    assert any("0000010 was not made smaller" in line and "No space left" in line for line in said)
+    assert {load_checkpoint(path).dtype for _, path in store.checkpoints(run_id)} == {"float32"}
+    monkeypatch.undo()
+    run = store.root / run_id / "run.json"
+    run.write_text(run.read_text().replace('"steps": 50', '"steps": 60'))
+    train_here(store, run_id)  # there is room again
+    dtypes = [load_checkpoint(path).dtype for _, path in store.checkpoints(run_id)]
+    assert dtypes == ["int8"] * 4 + ["float32"] * 2
+
+
+def test_going_on_from_8_bits_is_said(store):
+    run_id = store.create(spec(steps=30), "me")
+    train_here(store, run_id)
+    for _, path in store.checkpoints(run_id)[1:]:
+        weights = path / "model.safetensors"
+        weights.write_bytes(weights.read_bytes()[:-1] + b"!")
+    update_status(store.root / run_id, state="failed")
+    assert train_here(store, run_id).state == "finished"
+    notices = [r["message"] for r in of_kind(store.history(run_id), "notice")]
+    assert any("only a copy in 8 bits could be opened, that of step 10" in n for n in notices)
+    assert any("optimizer restarted" in n for n in notices)
+    assert [r["step"] for r in of_kind(store.history(run_id), "step")] == list(range(1, 31))
+
+
+def test_killed_after_the_last_save_it_only_has_to_say_so(store, monkeypatch):
+    run_id = store.create(spec(), "me")
+    train_here(store, run_id)
+    update_status(store.root / run_id, state="failed", message="killed")
+    monkeypatch.setattr(store.queue, "slots", 0)
+    store.resume(run_id, "me")
+    assert train_here(store, run_id).state == "finished"
+    assert [r["step"] for r in of_kind(store.history(run_id), "step")] == list(range(1, 31))
 
 
 # ---- what is refused

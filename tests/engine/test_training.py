@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.optimizers import FlatGradients, Optimizer, learning_rate_at
+from engine.optimizers import FlatGradients, Optimizer
+from engine.schedule import learning_rate_at
 from engine.training import (
     CheckpointEvent,
     DivergedError,

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.optimizers import learning_rate_at
-from engine.training import CheckpointEvent, EvalEvent, StepEvent, moment_steps, train
+from engine.schedule import learning_rate_at, moment_steps
+from engine.training import CheckpointEvent, EvalEvent, StepEvent, train
 from tests.engine.small_training import evals_of, same_weights, settings, some_ids, steps_of, tiny
 
 

@@ -147,6 +147,33 @@ def test_grid_takes_a_click():
     assert text(at) == "chosen (0, 1)"
 
 
+def pressed_curve_page() -> None:
+    import streamlit as st
+
+    import viz
+    from ui.components import live_curve
+
+    line = viz.Series("gradient norm", [0, 10, 20], [2.0, 1.0, 0.5], "raw")
+    found = live_curve(
+        [line], key="curve", y_title="gradient norm", unit="", perplexity_axis=False, log_x=True,
+        cursor=st.session_state.get("at"), marks=[0, 20],
+        on_point=lambda step: st.session_state.update(at=step),
+    )  # fmt: skip
+    st.text(f"pressed {found} at {st.session_state.get('at')}")
+
+
+def test_curve_of_another_quantity_has_no_perplexity_and_can_be_pressed():
+    at = run(pressed_curve_page)
+    data = sent(at)
+    assert (data["perplexity"], data["unit"], data["yTitle"]) == ("", "", "gradient norm")
+    assert data["logX"] and not data["logY"] and data["presses"]
+    assert (data["marks"], data["cursor"]) == ([0, 20], None)
+    assert data["series"][0]["alpha"] < 1  # what lies behind a smoothed line is faint
+    assert text(at) == "pressed None at None"
+    at.session_state["at"] = 20  # what on_point keeps
+    assert sent(at.run())["cursor"] == 20
+
+
 def test_curve_is_thinned_and_has_nulls_for_what_is_not_finite():
     data = sent(run(curve_page))
     line, empty = data["series"]

@@ -12,6 +12,7 @@ from engine import corpus as texts
 from engine import own_vocabularies
 from engine.corpus import Corpus
 from engine.merges import truncated
+from engine.run_queue import RunQueue
 from engine.runs import RunStore
 from engine.tokenizers import train_bpe
 from tests.pages import tiny
@@ -30,7 +31,7 @@ def small_world(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
         tiny.save_tiny(folder, "stories-clm")
         tiny.save_tiny(folder, "stories-mlm", objective="mlm")
     monkeypatch.setattr(resources, "PRETRAINED", folder)
-    monkeypatch.setattr(RunStore, "_pump", lambda self: None)  # every run waits in the queue
+    monkeypatch.setattr(RunQueue, "pump", lambda self: None)  # every run waits in the queue
     monkeypatch.setattr(texts, "stories", lambda: Corpus("Stories", "stories", STORY, STORY[:900]))
     yield
     st.cache_resource.clear()

@@ -3,24 +3,33 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from engine.runs import RunStore
+from engine.checkpoints import save_checkpoint
+from engine.config import TrainConfig
 from tests.engine.test_one_step import CONFIG, run_with_checkpoints
 from tests.pages.conftest import OpenPage, component, plotly
+from tests.pages.tiny import array, save_tiny
+from ui import resources
 
 VIEW = {"watch": "One step"}
 STAGES = ("1 Batch", "2 Loss", "3 Gradients", "4 Update", "5 Before and after")
 
 
 @pytest.fixture(autouse=True)
-def fresh(loupe_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def small(loupe_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Small models in place of the shipped ones, which would take half a second a step."""
     monkeypatch.setattr("engine.one_step.STORIES", 60)
-    monkeypatch.setattr(RunStore, "_pump", lambda self: None, raising=False)
+    for objective in ("clm", "mlm"):
+        saved = save_tiny(tmp_path, f"tiny-{objective}", objective=objective)
+        config = TrainConfig(steps=400, batch_size=4, learning_rate=1e-2, warmup_steps=9, grad_clip=1.0)
+        save_checkpoint(tmp_path / f"tiny-{objective}", replace(saved, step=132, train_config=config))
+    monkeypatch.setattr(resources, "PRETRAINED", tmp_path)
     yield
     st.cache_resource.clear()
 
@@ -30,7 +39,7 @@ def said(at: AppTest) -> str:
     return "\n".join(str(e.value) for kind in kinds for e in at.get(kind))
 
 
-@pytest.mark.parametrize("model", ["stories-clm", "stories-mlm"])
+@pytest.mark.parametrize("model", ["tiny-clm", "tiny-mlm"])
 def test_every_stage_of_a_shipped_model(open_page: OpenPage, model: str) -> None:
     at = open_page("training", query={**VIEW, "model": model})
     for stage in STAGES:
@@ -73,17 +82,21 @@ def test_a_run_takes_its_own_step_and_its_record_agrees(open_page: OpenPage, lou
             for e in steps
         )
     )
-    at = open_page("training", query={**VIEW, "model": f"run:{folder.name}"}, **{"_owner": "a" * 32})
-    at = open_page("training", query={**VIEW, "model": f"run:{folder.name}"})
+    at = open_page("training", query=VIEW, model=f"run:{folder.name}", _owner_proposal="a" * 32)
     assert not at.exception
+    (choice,) = [box for box in at.selectbox if box.label == "From the weights of"]
+    assert choice.value == 5  # the run has ended at step 9: from there it took a next one
+    assert f"record of step 6: loss {steps[5].loss:.4f}" in said(at) and "to the last bit" in said(at)
+    at.button(key="step_next").click().run()
+    assert f"record of step 7: loss {steps[6].loss:.4f}" in said(at) and "to the last bit" in said(at)
+    choice.set_value(9).run()
+    assert "training ended here" in said(at)
 
 
 def test_squares_of_the_bars_are_the_square_of_the_norm(open_page: OpenPage) -> None:
     at = open_page("training", query=VIEW, step_stage=STAGES[2])
     assert not at.exception
     (bars,) = plotly(at, "step_gradients")["data"]
-    from tests.pages.tiny import array
-
     total = float((array(bars["x"]) ** 2).sum()) ** 0.5
     found = re.search(r"length of the gradient \*\*([\d.]+)\*\*", said(at))
     assert found and float(found[1]) == pytest.approx(total, rel=1e-3)

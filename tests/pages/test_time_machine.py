@@ -3,8 +3,10 @@
 import base64
 import json
 import math
+import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import load_checkpoint
+from engine.checkpoints import load_checkpoint, save_checkpoint
 from engine.metrics import softmax
 from engine.trace import trace
+from engine.training import moment_steps
+from tests.engine.test_one_step import CONFIG, run_with_checkpoints
 from tests.pages.conftest import ROOT, OpenPage, component
 from tests.pages.tiny import save_tiny
 from ui import resources, time_data
@@ -62,8 +66,8 @@ def test_every_moment_shows_what_its_checkpoint_says(open_page: OpenPage, few_mo
         for row in rows[:-1]:
             assert row["p"] == pytest.approx(probs[row["id"]], rel=1e-5)
         assert sum(row["p"] for row in rows) == pytest.approx(1, abs=1e-4)
-        surprise = -np.log(softmax(seen.logits[0])[seen.ids[1]])
-        assert data["chips"]["values"][i][1] == f"{surprise:.2f}"
+        surprise = -np.log(softmax(seen.logits[6])[seen.ids[7]])
+        assert data["chips"]["values"][i][7] == (f"{surprise:.2f}" if surprise >= 0.005 else "<0.01")
         n = len(seen.ids)
         weights = np.frombuffer(base64.b64decode(data["head"]["weights"]), np.uint8).reshape(-1, n, n)
         assert abs(weights[i] / 255 - seen.attentions[0, 0]).max() <= 0.5 / 255 + 1e-6
@@ -134,6 +138,34 @@ def test_a_masked_model_hides_the_chosen_token(open_page: OpenPage, few_moments:
     assert all("–" not in values for values in data["chips"]["values"])  # also the first one is asked for
     kinds = {kind for pieces in data["samples"] if pieces for _, kind in pieces}
     assert kinds <= {"given", "right", "wrong"} and "given" in kinds
+
+
+def test_a_run_has_moments_of_its_own(open_page: OpenPage, loupe_home: Path) -> None:
+    folder, _ = run_with_checkpoints(loupe_home, replace(CONFIG, moments=4))
+    saved = load_checkpoint(folder / "checkpoints/0000000")
+    save_checkpoint(folder / "checkpoints/0000000", saved, dtype="int8")  # as older moments of a run are kept
+    at = open_page(
+        "training", query=VIEW, text="The fox", model=f"run:{folder.name}", _owner_proposal="a" * 32
+    )
+    data = machine(at)
+    assert data["steps"] == sorted({*moment_steps(9, 4), 5, 9})  # 5: kept in any case
+    assert "8 bits" in data["notes"][0] and "8 bits" not in data["notes"][-1]
+    assert not data["bars"]["truth"]
+
+
+def test_a_story_that_looks_back_for_its_name(open_page: OpenPage, few_moments: None) -> None:
+    at = open_page("training", query=VIEW)
+    at.button(key="time_try_2").click().run()
+    data = machine(at)
+    tokens = [
+        "".join(p for p, _ in chip["parts"]) for group in data["chips"]["groups"] for chip in group["chips"]
+    ]
+    assert data["selected"] == 0 and tokens[data["chips"]["selected"]] == "," and tokens[-1] == "·Lily"
+    assert any(row.get("came") for row in data["bars"]["rows"][-1])
+    name = tokens.index("·Lily")
+    found = re.search(r"\(position (\d+)\): ([\d.]+)", data["head"]["said"][-1])
+    assert found and int(found[1]) in (name, name + 1) and float(found[2]) > 0.5  # back at the first Lily
+    assert "0.0" in data["head"]["said"][0]  # at first it looks nowhere in particular
 
 
 @pytest.mark.parametrize("model", ["stories-clm", "stories-mlm"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import viz
-from viz.curves import round_ticks
+from viz.curves import FAINT, REFERENCE_LOOKS, SERIES_LOOKS, round_ticks
 
 
 def test_thin_keeps_ends_extremes_and_gaps():
@@ -72,6 +72,15 @@ def test_units_and_reference_lines_are_named():
     assert [s.y0 for s in fig.layout.shapes] == pytest.approx([math.log(512), 1.25])
     low, high = fig.layout.yaxis.range
     assert low < 1.25 < math.log(512) < high
+
+
+def test_lines_are_told_apart_without_their_colour():
+    counted = [REFERENCE_LOOKS[role][1] for role in ("start", "unigram", "bigram", "trigram")]
+    assert len(set(counted)) == 4
+    looks = {
+        role: (*SERIES_LOOKS[role][1:], FAINT.get(role, 1.0)) for role in ("raw", "smooth", "valid", "other")
+    }
+    assert len(set(looks.values())) == 4 and looks["raw"][-1] < 1
 
 
 def test_right_scale_is_the_exponential_of_the_left():

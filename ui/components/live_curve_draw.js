@@ -148,7 +148,7 @@ function drawReferences(curve, pen) {
 function drawWords(curve, pen, line, place) {
   if (Math.abs(place.level) > 1) { // away from its line: a leader says to which it belongs
     const up = place.level < 0
-    const x = place.x + place.width - 3
+    const x = leaderAt(place, line.y, curve.labels)
     pen.strokeStyle = pen.fillStyle = line.color
     pen.lineWidth = 1
     stroke(pen, [x, line.y], [x, up ? place.y + LABEL_HEIGHT - 3 : place.y + 2])
@@ -165,6 +165,15 @@ function drawWords(curve, pen, line, place) {
   for (const put of ["strokeText", "fillText"]) {
     pen[put](line.words, place.x, place.y + LABEL_HEIGHT / 2, place.width)
   }
+}
+
+// The end of the words from which a leader to their line crosses no other words, if there is one.
+function leaderAt(place, y, labels) {
+  const [from, to] = [Math.min(y, place.y), Math.max(y, place.y)]
+  const ends = [place.x + place.width - 3, place.x + 3]
+  const crosses = x => labels.some(other => other !== place && x > other.x - 2 && x < other.x + other.width + 2
+    && other.y < to && other.y + LABEL_HEIGHT > from)
+  return ends.find(x => !crosses(x)) ?? ends[0]
 }
 
 // Steps that are kept: small ticks that stand on the axis.

@@ -28,7 +28,7 @@ function places(label, area) {
     const rows = Math.abs(level)
     const y = level < 0 ? label.y - 4 - rows * LABEL_HEIGHT : label.y + 4 + (rows - 1) * LABEL_HEIGHT
     const unlike = (level > 0) === Boolean(label.below) ? 0 : 0.5
-    return { x, y, width, level, slot: `${level}:${column}`, cost: column + unlike + (rows - 1) * 9 }
+    return { x, y, width, level, slot: `${level}:${column}`, cost: column + unlike + (rows - 1) * 8 }
   }))
 }
 
@@ -39,7 +39,7 @@ function cost(place, label, labels, placed, area, busy) {
     const apart = other.x >= x1 + 6 || other.x + other.width + 6 <= x0 || other.y >= y1 || other.y + LABEL_HEIGHT <= y0
     if (!apart) sum += 1000
   }
-  for (const other of labels) if (other !== label && other.y > y0 && other.y < y1) sum += 6
+  for (const other of labels) if (other !== label && other.y > y0 + 1 && other.y < y1 - 1) sum += 10
   for (const [x, y] of busy) if (x > x0 - 2 && x < x1 + 2 && y > y0 && y < y1) sum += 1
   return sum
 }

@@ -160,6 +160,12 @@ function chips(machine) {
     chip.setAttribute("aria-label", read ? `${chip.said}, surprise ${value}` : `${chip.said}, outside the context`)
     chip.tabIndex = i === machine.focus ? 0 : -1
   })
+  const wanted = `${machine.drawn.length}:${data.chips.selected}`
+  if (machine.inSight === wanted) return
+  machine.inSight = wanted // a long strip scrolls to the chosen token, once
+  const [box, chip] = [machine.part("strip"), machine.chips[data.chips.selected]]
+  if (chip && box.scrollHeight > box.clientHeight)
+    box.scrollTop += chip.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 2
 }
 
 // Black or white, whichever stands out more on an opaque colour (WCAG relative luminance).
