@@ -59,10 +59,16 @@ def places_of_word(tokens: Sequence[Token], text: str, word: str, nth: int = 0) 
 
 @torch.no_grad()
 def stream(model: Transformer, ids: Sequence[int]) -> NDArray[np.float32]:
-    """(L+1,T,C) the residual stream after the embedding and after each block."""
+    """(L+1,T,C) the residual stream after the embedding and after each block.
+
+    Raises:
+        ValueError: for no ids or too many, or if the numbers are not finite.
+    """
     recorder = Recorder()
-    model(torch.tensor([list(ids)], device=model.device), recorder=recorder)
+    model(torch.tensor([list(ids)], dtype=torch.int64, device=model.device), recorder=recorder)
     found: NDArray[np.float32] = torch.stack([x[0] for x in recorder.kept["residual"]]).float().cpu().numpy()
+    if not np.isfinite(found).all():
+        raise ValueError("The model’s vectors are not finite: its training diverged. Choose another model.")
     return found
 
 

@@ -253,7 +253,7 @@ def _law(study: str) -> Callable[[Sequence[Outcome]], Finding]:
         law = law_of(study, runs)
         low, high = law.saved_by_doubling, scaling.exponent_interval(law)
         words = (
-            f"The losses follow L = E + A · x^-α with α = {law.exponent:.2f} ({_between(high)}). Twice the "
+            f"The losses follow L = E + A / x^α with α = {law.exponent:.2f} ({_between(high)}). Twice the "
             f"{thing} "
             f"takes away {PER_CENT * low:.0f} % of the distance to E = {law.floor:.2f} nats "
             f"({_between(scaling.floor_interval(law))}). "

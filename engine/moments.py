@@ -56,6 +56,18 @@ def look(model: Transformer, tokenizer: Tokenizer, text: str, position: int) -> 
     return Look(found.logits[position], log_probs, found.attentions)
 
 
+def look_everywhere(model: Transformer, tokenizer: Tokenizer, text: str) -> Look:
+    """As `look` with a causal model, for all positions at once: logits are (T,V), a row for each.
+
+    Raises:
+        ValueError: for an empty text or a masked model, which would see another text for each position.
+    """
+    if model.config.objective != "clm":
+        raise ValueError("A masked model must be asked for one hidden position at a time. Use `look`.")
+    found = trace(model, tokenizer, text)
+    return Look(found.logits, _of_next(found), found.attentions)
+
+
 def target_log_probs(logits: NDArray[np.float32], targets: Sequence[int]) -> NDArray[np.float64]:
     """(N,) natural log of the probability that each row of logits (N,V) gives its target."""
     parts = [

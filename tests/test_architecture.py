@@ -19,8 +19,10 @@ FLOORS = (
     "lattice reading verdict folders records energy processes cache recorder rotary run_sets",
     "events checks schedule parallel precision evaluation "
     "corpus grammar automaton legality batches model optimizers dice stages merges own_vocabularies",
-    "scaling predictions trace heads inside ablation embeddings compare sampling waterfall search strategies training "
-    "checkpoints baselines hub oracle gaps mask_draws pseudo objectives fill infill fill_scores contexts floor plan samples moments story_report",
+    "scaling predictions trace heads inside ablation embeddings compare sampling waterfall search "
+    "strategies training "
+    "checkpoints baselines hub oracle gaps mask_draws pseudo objectives fill infill fill_scores "
+    "contexts floor plan samples moments story_report",
     "run_setup run_options command_line experiments outcomes findings runs worker repeats one_step "
     "run_spec run_info run_queue run_session run_log run_measures heartbeat bundles bundle_checks board",
 )

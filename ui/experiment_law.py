@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -31,14 +32,35 @@ def _law(
     return law, lines, scaling.predict(law, further)
 
 
-def draw(study: str, runs: Sequence[Outcome], further: float, key: str) -> None:
-    """The picture, and the law with its numbers.
+@dataclass(frozen=True, eq=False)
+class LawResult:
+    """A law with the runs that it was fitted to, and the run that it foretells.
+
+    Attributes:
+        study: its name.
+        law, lines: fitted, and as they are drawn.
+        told: where the larger run will lie.
+        few: the runs of the fit.
+        larger: the one that is foretold, once it is done.
+        further: its size.
+    """
+
+    study: str
+    law: Law
+    lines: LawLines
+    told: Interval
+    few: Sequence[Outcome]
+    larger: Outcome | None
+    further: float
+
+
+def read(study: str, runs: Sequence[Outcome], further: float) -> LawResult:
+    """The law of a study.
 
     Args:
         study: its name.
         runs: all its runs; the larger one may be missing.
         further: size of the larger one.
-        key: of the chart.
 
     Raises:
         ValueError: one sentence, if there is no law.
@@ -48,27 +70,37 @@ def draw(study: str, runs: Sequence[Outcome], further: float, key: str) -> None:
     sizes = tuple(findings.size_of(study, run) for run in few)
     losses = tuple(findings.loss_of(study, run) for run in few)
     law, lines, told = _law(sizes, losses, further)
-    came = findings.loss_of(study, larger) if larger is not None and larger.done else None
-    foretold = Foretold(further, told.low, told.high, came)
-    floor = None if math.isnan(few[0].floor) else few[0].floor
+    done = larger if larger is not None and larger.done else None
+    return LawResult(study, law, lines, told, few, done, further)
+
+
+def picture(found: LawResult, key: str) -> None:
+    """The runs, the law, and what it foretells."""
+    came = None if found.larger is None else findings.loss_of(found.study, found.larger)
+    floor = found.few[0].floor
     show(
         law_figure(
-            sizes, losses, [run.label for run in few], lines,
-            x_title=X_TITLES[study], floor=floor, foretold=foretold,
+            found.law.sizes, found.law.losses, [run.label for run in found.few], found.lines,
+            x_title=X_TITLES[found.study], floor=None if math.isnan(floor) else floor,
+            foretold=Foretold(found.further, found.told.low, found.told.high, came),
         ),
         key=key,
     )  # fmt: skip
-    if larger is not None and came is not None:
-        st.markdown(f"**{literal(findings.verdict_on_prediction(study, law, larger))}**")
+
+
+def say(found: LawResult) -> None:
+    """What the law foretells, or whether that came true; and the law with its numbers."""
+    if found.larger is not None:
+        st.markdown(f"**{literal(findings.verdict_on_prediction(found.study, found.law, found.larger))}**")
     else:
         st.markdown(
-            f"**The law foretells {told.low:.2f} to {told.high:.2f} nats for "
-            f"{format_number(further)} {X_TITLES[study]}** (95 % of such runs)."
+            f"**The law foretells {found.told.low:.2f} to {found.told.high:.2f} nats for "
+            f"{format_number(found.further)} {X_TITLES[found.study]}** (95 % of such runs)."
         )
     with st.expander("The law with today’s numbers"):
-        st.latex(worked_experiments.law(law.floor, law.coefficient, law.exponent, further))
+        law = found.law
+        st.latex(worked_experiments.law(law.floor, law.coefficient, law.exponent, found.further))
         st.caption(
-            "E, A and α are fitted by least squares of the relative errors. The intervals hold 95 % and "
-            "come from "
-            "how much worse the fit gets when a number is held elsewhere."
+            "E, A and α are fitted by least squares of the relative errors. The intervals hold 95 % and come "
+            "from how much worse the fit gets when a number is held elsewhere."
         )

@@ -20,6 +20,7 @@ from viz.runs import RunLine, run_curves
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+NARROW = "\u202f"  # a space at which no line ends
 X_TITLES = {"context": "context length", "shape": "shape"}
 
 
@@ -36,17 +37,20 @@ def draw(study: str, runs: list[Outcome], source: str, further: float) -> None:
     few, _ = findings.split_larger(runs)
     try:
         finding = findings.find(study, few)
-        if study in experiment_law.X_TITLES:
-            experiment_law.draw(study, runs, further, key)
-        else:
-            _PICTURES[study](few, key)
+        law = experiment_law.read(study, runs, further) if study in experiment_law.X_TITLES else None
     except ValueError as error:
         st.warning(literal(str(error)))
         show(_curves(study, runs), key=key)
     else:
-        st.markdown(f"**{literal(finding.words)}**")
+        if law is not None:
+            experiment_law.picture(law, key)
+        else:
+            _PICTURES[study](few, key)
+        st.markdown(f"**{literal(finding.words)}**".replace(" %", NARROW + "%"))
         if not finding.usual:
             st.caption("Often it comes out otherwise: more steps, or another seed, may turn it.")
+        if law is not None:
+            experiment_law.say(law)
         if study in _WORKED:
             with st.expander("Worked out with today’s numbers"):
                 _WORKED[study](few)

@@ -112,7 +112,7 @@ def _came(study: str, words: StudyWords, predicted: Answer, runs: list[Outcome])
         word = "as predicted" if right else "not as predicted"
     else:
         off = abs(float(predicted) - float(finding.answer))
-        right, word = off <= CLOSE, f"{off:.0f} points from the prediction"
+        right, word = off <= CLOSE, f"{off:.0f} point{'' if round(off) == 1 else 's'} from the prediction"
     icon = ":material/check_circle:" if right else ":material/compare_arrows:"
     st.markdown(f":small[What came: {word}]  \n{icon} **{literal(words.said(finding.answer))}**")
 

@@ -61,11 +61,11 @@ WAYS = {
         "Starts with any tokens. Then one blank after the other is drawn anew from p(token | all the rest).",
     ),
     CAUSAL: Way(
-        "Causal, left only", "causal,\nleft only", "clm",
+        "Causal, left only", "left\nonly", "clm",
         "The causal model continues the left with its likeliest token, blind for the right.",
     ),
     RESCORED: Way(
-        "Causal, rescored", "causal,\nrescored", "clm",
+        "Causal, rescored", "rescored", "clm",
         "The causal model tries fillers and keeps those with the largest p(v | left) · p(right | left, v).",
     ),
     EXACT: Way(

@@ -44,16 +44,14 @@ def _controls(both: Both) -> None:
     }
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if hidden:
-            st.selectbox("Look at gap", hidden, format_func=both.name, key=hiding.PLACE, width=150, **KEEP)
+            st.selectbox("Look at gap", hidden, format_func=both.name, key=hiding.PLACE, width=138, **KEEP)
         st.slider(
-            "Share to hide", 5, 100, step=5, format="%d %%", key=hiding.SHARE, width=150,
+            "Share to hide", 5, 100, step=5, format="%d %%", key=hiding.SHARE, width=138,
             on_change=hiding.by_chance, **chance, **KEEP,
         )  # fmt: skip
         st.number_input(
-            "Seed", 0, 2**31, key=hiding.SEED, width=115, on_change=hiding.by_chance, **chance, **KEEP
+            "Seed", 0, 2**31, key=hiding.SEED, width=110, on_change=hiding.by_chance, **chance, **KEEP
         )
         st.button("Hide by chance", key="masking_chance", on_click=hiding.by_chance, **chance)
-        st.button("All", key="masking_all", on_click=hiding.hide, args=(range(len(text.seen)),),
-                  help="Hide every token.")  # fmt: skip
-        st.button("None", key="masking_none", on_click=hiding.hide, args=((),),
-                  help="Show every token; a typed [MASK] stays.")  # fmt: skip
+        st.button("Hide all", key="masking_all", on_click=hiding.hide, args=(range(len(text.seen)),))
+        st.button("Show all", key="masking_none", on_click=hiding.hide, args=((),))

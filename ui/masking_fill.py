@@ -12,7 +12,7 @@ from ui.components import show, token_strip
 from ui.fill_data import WAYS, Fills
 from ui.hiding import Both
 from ui.words import counted
-from viz.fill import RIGHT, fill_grid
+from viz.fill import fill_grid
 
 PART, SEED, SWEEPS, EVERY = (
     "masking_fill_part",
@@ -157,27 +157,32 @@ def _fills(both: Both) -> Fills:
 
 
 def _grid(both: Both, made: Fills) -> None:
-    """The picture: what each way put into each blank."""
-    places, typed = both.hidden, set(both.text.typed)
+    """The picture: what each way put into each blank; one part for each model, as a telephone is narrow."""
+    kinds = {"mlm": "Masked model", "clm": "Causal model"}
+    parts = {kind: [way for way in made.found if WAYS[way].objective == kind] for kind in kinds}
+    shown = [kind for kind in kinds if parts[kind]]
+    for column, kind in zip(st.columns([len(parts[kind]) + 1 for kind in shown]), shown, strict=True):
+        with column:
+            st.markdown(f"**{kinds[kind]}**")
+            show(_part_of_grid(both, made, parts[kind]), key=f"masking_fill_grid_{kind}")
+    st.caption(
+        "Framed: the hidden token. Gibbs shows its last draw, not the likeliest token. For “rescored” the "
+        "colour is the share among the fillers that were tried. The mask itself is never a filler."
+    )
+
+
+def _part_of_grid(both: Both, made: Fills, ways: list[str]) -> Any:
+    places, typed, ids = both.hidden, set(both.text.typed), both.text.ids
     data_of = resources.tokenizer(both.masked).token_bytes
-    last = {way: fill.last for way, fill in made.found.items()}
-    rows = [[last[way][place] for way in made.found] for place in places]
-    fig = fill_grid(
+    last = {way: made.found[way].last for way in ways}
+    rows = [[last[way][place] for way in ways] for place in places]
+    return fill_grid(
         places,
         ["?" if place in typed else viz.visible(both.text.seen[place].data) for place in places],
-        [WAYS[way].short for way in made.found],
+        [WAYS[way].short for way in ways],
         [[viz.visible(data_of(choice.id)) for choice in row] for row in rows],
         [[fill_data.probability(choice) for choice in row] for row in rows],
-        [
-            [choice.place not in typed and choice.id == both.text.ids[choice.place] for choice in row]
-            for row in rows
-        ],
-    )
-    show(fig, key="masking_fill_grid")
-    st.caption(
-        f"{RIGHT} marks the hidden token. The first four are the masked model’s; its mask is never a filler. "
-        "Gibbs shows the last draw, not the likeliest token. For “rescored” the colour is the share "
-        "among the fillers that were tried."
+        [[each.place not in typed and each.id == ids[each.place] for each in row] for row in rows],
     )
 
 

@@ -43,7 +43,9 @@ def draw(both: Both) -> None:
     else:
         _hand_made()
     lesson.try_this(
-        lesson.Step("Hide every token: the masked-token perplexity jumps.", "Hide all", _hide_all, (both,)),
+        lesson.Step(
+            "Everything hidden: the masked-token perplexity jumps.", "Hide every token", _hide_all, (both,)
+        ),
         lesson.Step(
             "Two words that know of each other: the name tells whether it was a princess.",
             "Princess and Lily", _both_words,
@@ -124,10 +126,7 @@ def _one_text(both: Both) -> None:
                 surprise = [math.nan, *(-found.log_probs).tolist()]
                 label = "Surprise of each token, given what stands left of it"
                 _strip(trace.tokens, surprise, "masking_from_left", label, trace.logits.shape[-1])
-                st.latex(
-                    rf"\ln P = \sum_{{t=1}}^{{{len(trace.tokens) - 1}}} \ln p(x_t \mid x_{{<t}}) = "
-                    rf"{found.total:.3f}\ \text{{nats}}"
-                )
+                st.latex(worked_masking.log_probability(found.total, len(trace.tokens) - 1))
                 st.caption(
                     "Under each token: its surprise in nats, given the left. Over all texts of this length "
                     "that begin with this token, P adds up to 1."
@@ -138,10 +137,7 @@ def _one_text(both: Both) -> None:
             label = "Surprise of each token, given all others"
             n_ids = resources.load(both.masked).model.config.vocab_size
             _strip(text.seen, (-in_turn).tolist(), "masking_in_turn", label, n_ids)
-            st.latex(
-                r"\text{PLL} = \sum_t \ln p(x_t \mid \text{all others}) = "
-                rf"{pseudo:.3f}\ \text{{nats}}"
-            )
+            st.latex(worked_masking.pseudo(pseudo))
             st.caption(
                 f"Each of {counted(known, 'token')} in turn is masked, in a pass of its own (Salazar and "
                 "others 2020, arXiv:1910.14659). Each token helps to guess the others and is guessed with "
@@ -359,7 +355,8 @@ def _everything(both: Both, place: int | None) -> None:
         return
     if st.session_state.get(_ADDED) != key:
         words = f"Add up all {vocab_size**2:,} fillings"
-        st.button(words, key="masking_total", help="Takes some seconds.", on_click=_add_up, args=(key,))
+        st.button(words, key="masking_total", on_click=_add_up, args=(key,))
+        st.caption("Takes some seconds.")
         return
     found = _totals(key, both, (place, second))
     left, right = st.columns(2, gap="medium")

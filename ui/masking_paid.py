@@ -36,7 +36,7 @@ def draw(both: Both) -> None:
         lesson.Step("One token hidden: one question in a whole pass.", "Hide one", hiding.hide, ((0,),)),
         lesson.Step(
             "All hidden: every position is a question, and nothing is left to answer it from.",
-            "Hide all", hiding.hide, (range(len(both.text.seen)),),
+            "Hide every token", hiding.hide, (range(len(both.text.seen)),),
         ),
         key="paid_try",
     )  # fmt: skip
@@ -210,7 +210,26 @@ def _side_by_side(refs: list[ModelRef], prices: dict[str, Price], learned: dict[
         hide_index=True,
     )
     if len(refs) == 2:
-        st.caption(_difference(refs))
+        st.caption(" ".join([_difference(refs), *_slower(refs, prices, learned)]))
+
+
+def _slower(refs: list[ModelRef], prices: dict[str, Price], learned: dict[str, Learning]) -> list[str]:
+    """How much longer the masked model took to go most of its way, counted in both ways; or nothing."""
+    if any(ref.id not in prices for ref in refs):
+        return []
+    steps = [learned[ref.id].step_of(WAY) for ref in refs]
+    if not steps[0] or not steps[1]:
+        return []
+    tokens, targets = (
+        steps[1] * getattr(prices[refs[1].id], what) / (steps[0] * getattr(prices[refs[0].id], what))
+        for what in ("tokens", "targets")
+    )
+    return [
+        f"To go {WAY:.0%} of the way from its first loss to its floor, the masked model read "
+        f"{viz.format_number(tokens)} times as many tokens as the causal one, but was asked only "
+        f"{viz.format_number(targets)} times as many questions. The losses and floors in the table are "
+        "measured on more held-out text than the curves."
+    ]
 
 
 def _difference(refs: list[ModelRef]) -> str:

@@ -203,8 +203,8 @@ def _follow() -> None:
         return
     active = any(info.active for info in pair.values())
     st.subheader("The newest pair")
-    st.fragment(_bars, run_every=1.0 if active else None)(active)
-    ready = len(pair) == 2 and all(info.has_checkpoint for info in pair.values())
+    ready = _ready(pair)
+    st.fragment(_bars, run_every=1.0 if active else None)(active, ready)
     with st.container(horizontal=True, vertical_alignment="center"):
         if active:
             group = next(iter(pair.values())).group
@@ -216,8 +216,13 @@ def _follow() -> None:
         nav.link("training", "Watch one on the Training page", run=pair["mlm" if "mlm" in pair else "clm"].id)
 
 
-def _bars(was_active: bool) -> None:
-    """A bar for each run; the page runs again once when the last one ends."""
+def _ready(pair: "dict[str, RunInfo]") -> bool:
+    """Whether both have saved something that can be looked at."""
+    return len(pair) == 2 and all(info.has_checkpoint for info in pair.values())
+
+
+def _bars(was_active: bool, was_ready: bool) -> None:
+    """A bar for each run; the page runs again once when both can be used, and when the last one ends."""
     pair = newest()
     for objective, column in zip(KINDS, st.columns(2, gap="medium"), strict=True):
         info = pair.get(objective)
@@ -231,7 +236,8 @@ def _bars(was_active: bool) -> None:
                 f"step {info.step:,} of {info.steps:,}",
             )
             st.caption(_latest(info))
-    if was_active and not any(info.active for info in pair.values()):
+    ended = was_active and not any(info.active for info in pair.values())
+    if ended or _ready(pair) != was_ready:
         st.rerun()
 
 

@@ -90,16 +90,13 @@ def _uses_of(kind: str, ref: Any, word: str, layer: int, chosen: int) -> None:
         near=[each.index for each in near],
     )
     show(fig, key=f"masking_meaning_map_{kind}")
-    st.dataframe(
+    st.table(
         {
-            "cosine": [each.cosine for each in near],
-            "then": [after[each.index] for each in near],
-            "sentence": [found[each.index].sentence for each in near],
+            "cosine": [f"{each.cosine:.3f}" for each in near],
+            "sentence": [literal(found[each.index].sentence) for each in near],
+            "then": [literal(after[each.index]) for each in near],
         },
         hide_index=True,
-        row_height=58,
-        column_config={"cosine": st.column_config.NumberColumn(format="%.3f", width=70)},
-        key=f"masking_meaning_near_{kind}",
     )
 
 
@@ -150,10 +147,10 @@ def _near_sentences(kind: str, ref: Any, query: str, pooling: str, layer: int) -
         return
     itself = known.index(query) if query in known else None
     near = contexts.nearest(vectors, own, NEAR, leave_out=itself)
-    st.dataframe(
-        {"cosine": [each.cosine for each in near], "sentence": [known[each.index] for each in near]},
+    st.table(
+        {
+            "cosine": [f"{each.cosine:.3f}" for each in near],
+            "sentence": [literal(known[each.index]) for each in near],
+        },
         hide_index=True,
-        row_height=58,
-        column_config={"cosine": st.column_config.NumberColumn(format="%.3f", width=70)},
-        key=f"masking_meaning_sentences_{kind}",
     )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 PRETRAINED = ROOT / "pretrained"
 _DESCRIPTION = "checkpoint.json"
+SMALL = 4_000_000  # parameters of a model of which many moments are held at once
 _DEVICES: dict[tuple[str, str], str] = {}  # (model id, identity) -> where its weights are, once loaded
 
 
@@ -195,6 +196,8 @@ def load_moment(moment: ModelRef) -> "Checkpoint":
     Raises:
         ValueError: one sentence, if the files are damaged or gone.
     """
+    if moment.n_params > SMALL:  # all moments of a large model would fill the memory
+        return _open(moment.folder, moment.identity, moment.id)
     return _load_moment(moment.folder, moment.identity, moment.id)
 
 

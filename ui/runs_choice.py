@@ -156,5 +156,7 @@ def lettered(sets: Sequence[RunSet]) -> list[RunSet]:
 def _apart(sets: Sequence[RunSet], i: int) -> str:
     """The first two settings by which one set differs from others of its name, in words."""
     rows = run_sets.differences([each.settings for each in sets])
-    rows = [row for row in rows if (row.part, row.name) != SEED][:2]
-    return ", ".join(runs_words.brief(row, i) for row in rows)
+    said = [row for row in rows if (row.part, row.name) != SEED]
+    if any(row.name == "tokenizer" for row in said):
+        said = [row for row in said if row.name != "vocab_size"]  # another one has another size
+    return ", ".join(runs_words.brief(row, i) for row in said[:2])

@@ -15,7 +15,7 @@ from ui.runs_choice import RunSet
 if TYPE_CHECKING:
     from engine.run_info import RunInfo
 
-LARGEST_MB = 64  # of a file that is brought in
+LARGEST_MB = 200  # of a file that is brought in: a large model with its moments has about 140
 
 
 def draw(sets: Sequence[RunSet]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine.run_sets import contrast
+from engine.run_sets import CHECKED_ON, contrast, shared_axis
 from ui import resources, run_choice, runs_choice, session, worked_runs
 from ui.runs_choice import RunSet
 from ui.runs_tables import Result, written
@@ -83,27 +83,42 @@ def _two(sets: Sequence[RunSet], found: Sequence[Result], key: str) -> None:
         first = str(left.selectbox("Compare", measured, key=f"runs_first_{key}", persist_state="session"))
         others = [tag for tag in measured if tag != first]
         second = str(right.selectbox("with", others, key=f"runs_second_{key}", persist_state="session"))
-    one, two = found[by_tag[first]].best, found[by_tag[second]].best
+    pair = [by_tag[first], by_tag[second]]
+    shared = shared_axis([sets[i].settings for i in pair], "val_loss")
+    if len(shared.kept) < 2 or len({sets[i].settings[CHECKED_ON] for i in pair}) > 1:
+        st.info(
+            "These two can’t be compared: they are checked on different texts, or hide tokens of different "
+            "vocabularies."
+        )
+        return
+    fair = shared.quantity == "bits_per_byte"
+    unit = "bits per byte" if fair else "nats"
+    one, two = (found[i].bits_per_byte if fair else found[i].best for i in pair)
+    if not (one.n and two.n):
+        st.info("These two have different vocabularies and no bits per byte in which to compare them.")
+        return
+    for reason in shared.reasons:
+        st.caption(reason.replace("Shown", "Compared"))
     against = contrast(one, two)
     a, b = literal(first), literal(second)
     size = format_number(abs(against.difference))
     lower = b if against.difference < 0 else a
     if against.clear is None:
         st.info(
-            f"{lower} ends {size} nats lower, but with one seed each nobody knows how much is chance. "
+            f"{lower} ends {size} {unit} lower, but with one seed each nobody knows how much is chance. "
             "Repeat one of them with more seeds."
         )
         return
     chance = format_number(against.margin)
     if against.clear:
         st.success(
-            f"{lower} ends {size} nats lower. Chance alone moves such a difference by up to {chance} nats in "
-            "19 of 20 cases, so this one is more than the seed."
+            f"{lower} ends {size} {unit} lower. Chance alone moves such a difference by up to {chance} {unit} "
+            "in 19 of 20 cases, so this one is more than the seed."
         )
     else:
         st.warning(
-            f"{lower} ends {size} nats lower, which is no more than chance: the seed alone moves such a "
-            f"difference by up to {chance} nats in 19 of 20 cases. It says nothing yet; more seeds may."
+            f"{lower} ends {size} {unit} lower, which is no more than chance: the seed alone moves such a "
+            f"difference by up to {chance} {unit} in 19 of 20 cases. It says nothing yet; more seeds may."
         )
     st.latex(worked_runs.margin(against, one, two))
     st.caption(

@@ -54,7 +54,7 @@ def value(given: Any) -> str:
 
 def cells(row: Difference) -> list[str]:
     """The values of a difference; things of one name get the beginning of their fingerprints."""
-    texts = [value(v) for v in row.values]
+    texts = ["–" if v is None and row.name == "mask_prob" else value(v) for v in row.values]
     marks = [getattr(v, "fingerprint", "") for v in row.values]
     told: dict[str, set[str]] = {}
     for text, mark in zip(texts, marks, strict=True):

@@ -24,7 +24,7 @@ def draw() -> None:
         lesson.explain(error)
     with row:
         _buttons(lab, start)
-    _numbers(ref, lab)
+    _numbers(ref, lab, start)
     stage = Stage(ref, lab.stepper, lab.taken)
     if st.session_state.get(KEY) not in STAGES:
         st.session_state[KEY] = STAGES[0]
@@ -78,14 +78,15 @@ def _buttons(lab: Lab, start: ModelRef) -> None:
     )  # fmt: skip
 
 
-def _numbers(ref: ModelRef, lab: Lab) -> None:
+def _numbers(ref: ModelRef, lab: Lab, start: ModelRef) -> None:
     taken = lab.taken
     st.markdown(
         f"**Step {format_count(taken.step)}** · loss of the batch **{taken.loss:.4f}** nats · length of the "
         f"gradient **{format_number(taken.norm, 4)}** · learning rate "
         f"**{format_number(taken.learning_rate, 4)}**"
     )
-    st.caption(_origin(ref, lab))
+    rounded = " These weights were kept in 8 bits." if start.dtype == "int8" else ""
+    st.caption(_origin(ref, lab) + rounded)
 
 
 def _origin(ref: ModelRef, lab: Lab) -> str:

@@ -1,7 +1,7 @@
 """What a text looks like at every kept moment of a model's training: computed once, shared by all people."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from engine.metrics import softmax
 from engine.model import Transformer
-from engine.moments import around, fill_in, leaders, look, write_on
+from engine.moments import Look, around, fill_in, leaders, look, look_everywhere, write_on
 from engine.sampling import TextStream
+from engine.tokenizers import Tokenizer
 from ui import hiding, lesson, resources
 from ui.resources import ModelRef
 from viz import format_count
@@ -22,6 +23,7 @@ WRITTEN = 40  # tokens of a sample
 SEED = 1  # of every sample, so that only the weights differ
 EVERY = 3  # a masked model fills in every third token
 LINES, BARS = 6, 8
+KEPT_LOGITS = 2_500_000  # numbers of one text at all moments: 10 MB
 
 Piece = tuple[str, str]  # text, and what it is: "given", "own", "right", "wrong"
 
@@ -71,24 +73,49 @@ def past(moments: tuple[ModelRef, ...], text: str, position: int) -> Past:
 
 @st.cache_resource(max_entries=24, show_spinner="Opening the kept moments of the training …")
 def _past(key: tuple[tuple[str, str], ...], text: str, position: int, _moments: tuple[ModelRef, ...]) -> Past:
-    probs, log_probs, weights, part = [], [], [], range(0)
-    for moment in _moments:
-        saved = resources.load_moment(moment)
-        seen = look(saved.model, saved.tokenizer, text, position)
-        if not np.isfinite(seen.logits).all():
-            raise ValueError(
-                f"At step {format_count(moment.step)} the model’s output is not finite: its training "
-                "diverged. Choose another model."
-            )
-        part = around(len(seen.log_probs), position, DRAWN)
+    n_tokens = len(resources.window(_moments[-1], text).tokens)
+    part = around(n_tokens, position, DRAWN)
+    probs, log_probs, weights = [], [], []
+    for seen in _looks(key, text, position, n_tokens, _moments):
         drawn = seen.attentions[:, :, part.start : part.stop, part.start : part.stop]
-        probs.append(softmax(seen.logits))
+        probs.append(softmax(seen.logits if seen.logits.ndim == 1 else seen.logits[position]))
         log_probs.append(seen.log_probs)
         weights.append(np.rint(drawn * 255).astype(np.uint8))
     found = Past(_moments, np.stack(probs), np.stack(log_probs), np.stack(weights), part)
     for array in (found.probs, found.log_probs, found.weights):
         array.setflags(write=False)
     return found
+
+
+def _looks(
+    key: tuple[tuple[str, str], ...], text: str, position: int, n_tokens: int, moments: tuple[ModelRef, ...]
+) -> Iterable[Look]:
+    """What each moment says; of a causal model for all positions at once, if that is not too much to keep."""
+    ref = moments[-1]
+    vocab_size = resources.load(ref).model.config.vocab_size
+    if ref.objective == "clm" and len(moments) * n_tokens * vocab_size <= KEPT_LOGITS:
+        return _everywhere(key, text, moments)
+    return (_finite(m, look(*_model(m), text, position)) for m in moments)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _everywhere(key: tuple[tuple[str, str], ...], text: str, _moments: tuple[ModelRef, ...]) -> list[Look]:
+    """Kept, so that another position of the same text needs no model."""
+    return [_finite(m, look_everywhere(*_model(m), text)) for m in _moments]
+
+
+def _model(moment: ModelRef) -> tuple[Transformer, Tokenizer]:
+    saved = resources.load_moment(moment)
+    return saved.model, saved.tokenizer
+
+
+def _finite(moment: ModelRef, seen: Look) -> Look:
+    if not np.isfinite(seen.logits).all():
+        raise ValueError(
+            f"At step {format_count(moment.step)} the model’s output is not finite: its training diverged. "
+            "Choose another model."
+        )
+    return seen
 
 
 def truth(ref: ModelRef, text: str, position: int, vocab_size: int) -> NDArray[np.float64] | None:

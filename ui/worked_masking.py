@@ -36,9 +36,10 @@ def lead(masked: float, causal: float, true_masked: float | None, true_causal: f
     true_formula, true_value = line(true_masked, true_causal, n)
     minus = f"({true_value})" if told < 0 else true_value
     return aligned(
-        r"\text{lead} &= \ln\frac{p_{\text{masked}}}{p_{\text{causal}}}" + rf" = {formula} = {value}",
-        r"\text{told} &= \ln\frac{p^{*}_{\text{masked}}}{p^{*}_{\text{causal}}}"
-        rf" = {true_formula} = {true_value}",
+        r"\text{lead} &= \ln\frac{p_{\text{masked}}}{p_{\text{causal}}}",  # short lines, for a telephone
+        rf"&= {formula} = {value}",
+        r"\text{told} &= \ln\frac{p^{*}_{\text{masked}}}{p^{*}_{\text{causal}}}",
+        rf"&= {true_formula} = {true_value}",
         rf"\text{{learned}} &= {value} - {minus} = {tex(all_of_it - told, 2)}\ \text{{nats}}",
     )
 
@@ -54,6 +55,20 @@ def orders(a: float, b_after_a: float, b: float, a_after_b: float, *, star: bool
     return aligned(
         rf"{p}(a)\,{p}(b \mid a) &= {product(a, b_after_a)}",
         rf"{p}(b)\,{p}(a \mid b) &= {product(b, a_after_b)}",
+    )
+
+
+def log_probability(total: float, n: int) -> str:
+    """The logarithm of a text's probability by the chain rule, over n tokens after the first."""
+    return aligned(
+        rf"\ln P &= \sum_{{t=1}}^{{{n}}} \ln p(x_t \mid x_{{<t}})", rf"&= {total:.3f}\ \text{{nats}}"
+    )
+
+
+def pseudo(total: float) -> str:
+    """The pseudo-log-likelihood of a text."""
+    return aligned(
+        r"\text{PLL} &= \sum_t \ln p(x_t \mid \text{all others})", rf"&= {total:.3f}\ \text{{nats}}"
     )
 
 

@@ -3,7 +3,7 @@
 import math
 
 from engine.run_sets import Contrast, Spread
-from ui.worked import rounded, tex, tie
+from ui.worked import aligned, rounded, tex, tie
 
 
 def margin(contrast: Contrast, first: Spread, second: Spread) -> str:
@@ -16,7 +16,8 @@ def margin(contrast: Contrast, first: Spread, second: Spread) -> str:
     digits = tie(compute, contrast.student, contrast.pooled, digits=3)
     t, s = (tex(rounded(x, digits), digits) for x in (contrast.student, contrast.pooled))
     root = rf"\sqrt{{\tfrac1{{{n}}} + \tfrac1{{{m}}}}}"
-    return (
-        rf"\begin{{aligned}} & t \cdot s \cdot {root} \\ &= {t} \cdot {s} \cdot {root} \\ "
-        rf"&= {tex(contrast.margin, 3)} \end{{aligned}}"
+    return aligned(
+        rf"& t \cdot s \cdot {root}",
+        rf"&= {t} \cdot {s} \cdot {root}",
+        rf"&= {tex(contrast.margin, 3)}",
     )

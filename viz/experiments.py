@@ -122,7 +122,7 @@ def two_measures(
         per_token: nats per token.
         floors: what the true source scores with each, by byte and by token.
     """
-    titles = ("bits per byte (can be compared)", "loss, nats per token (can’t)")
+    titles = ("bits per byte<br>(comparable)", "nats per token<br>(not comparable)")
     fig = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.06)
     y = np.arange(len(names), dtype=np.int32)
     for column, (title, values, color) in enumerate(
@@ -133,7 +133,7 @@ def two_measures(
                 x=list(values), y=y, orientation="h", marker={"color": color}, name=title,
                 text=[format_number(v) for v in values], textposition="outside", cliponaxis=False,
                 customdata=[escape(name) for name in names],
-                hovertemplate=f"%{{customdata}}: %{{x:.6g}} {title.split(' (')[0]}<extra></extra>",
+                hovertemplate=f"%{{customdata}}: %{{x:.6g}} {title.split('<br>')[0]}<extra></extra>",
             ),
             row=1, col=column,
         )  # fmt: skip
@@ -143,7 +143,8 @@ def two_measures(
                 go.Scatter(
                     x=list(floors[column - 1]), y=y, mode="markers", name="the true source",
                     showlegend=column == 1,
-                    marker={"symbol": "line-ns-open", "size": 22, "line": {"width": 3, "color": TRUE}},
+                    marker={"symbol": "line-ns-open", "size": 22, "color": TRUE,
+                            "line": {"width": 3, "color": TRUE}},
                     hovertemplate="the true source: %{x:.6g}<extra></extra>",
                 ),
                 row=1, col=column,
@@ -153,7 +154,7 @@ def two_measures(
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
     fig = finish(
         fig,
-        height=110 + 52 * len(names),
+        height=126 + 52 * len(names),
         alt=f"Bits per byte: {said}. Beside it the loss per token.",
         legend=legend,
     )

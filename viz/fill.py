@@ -20,8 +20,7 @@ from viz.theme import (
     objective_color,
 )
 
-RIGHT = "✓"
-_CELL = 9  # characters in a cell
+_CELL = 7  # characters in a cell: four columns fit a telephone
 
 
 def fill_grid(
@@ -39,19 +38,14 @@ def fill_grid(
         hidden: (K,) visible texts of what is hidden; "?" where nobody knows.
         ways: (W,) names of the ways; a line break stays one.
         tokens: (K,W) visible texts of the fillers; not escaped.
-        probs: (K,W) their probabilities; NaN where a way fills nothing.
-        right: (K,W) whether the filler is the hidden token: such a cell has a tick.
+        probs: (K,W) their probabilities.
+        right: (K,W) whether the filler is the hidden token: such a cell is framed.
     """
     z = np.asarray(probs, np.float32).reshape(len(places), len(ways))
-    known = np.isfinite(z)
-    cells = [
-        [(f"{RIGHT} " if ok else "") + escape(clip(text, _CELL)) if there else "" for text, ok, there in row]
-        for row in (zip(*parts, strict=True) for parts in zip(tokens, right, known.tolist(), strict=True))
-    ]
     hover = [
         [
             f"position {place}, hidden: {escape(true)}<br>{escape(_plain(way))}: {escape(text)}"
-            f"<br>probability {float(p):.6g}" + (f"<br>{RIGHT} the hidden token" if ok else "")
+            f"<br>probability {float(p):.6g}" + ("<br>this is the hidden token" if ok else "")
             for way, text, p, ok in zip(ways, tokens[k], z[k], right[k], strict=True)
         ]
         for k, (place, true) in enumerate(zip(places, hidden, strict=True))
@@ -66,30 +60,36 @@ def fill_grid(
             colorscale=PROBABILITY_SCALE,
             zmin=0,
             zmax=1,
-            xgap=3,
-            ygap=3,
-            colorbar=color_bar("probability when it was filled"),
+            xgap=5,
+            ygap=5,
+            colorbar=color_bar("probability when filled") | {"tickvals": [0, 0.5, 1]},
         )
     )
-    fig.add_trace(cell_texts(cells, z))
+    fig.add_trace(cell_texts([[escape(clip(text, _CELL)) for text in row] for row in tokens], z))
+    for k, row in enumerate(right):
+        for w, ok in enumerate(row):
+            if ok:
+                fig.add_shape(
+                    type="rect", x0=w - 0.5, x1=w + 0.5, y0=k - 0.5, y1=k + 0.5,
+                    line={"color": TRUE, "width": 3},
+                )  # fmt: skip
     fig.update_xaxes(
         tickvals=list(range(len(ways))),
         ticktext=[escape(way).replace("\n", "<br>") for way in ways],
+        tickangle=0,
         side="top",
-        range=[-0.5, len(ways) - 0.5],
+        range=[-0.55, len(ways) - 0.45],
         showgrid=False,
     )
     fig.update_yaxes(
-        title_text="position and hidden token",
+        title_text="blank (position)",
         tickvals=list(range(len(places))),
-        ticktext=[escape(f"{place} {clip(true, 9)}") for place, true in zip(places, hidden, strict=True)],
+        ticktext=[escape(f"{place} {clip(true, 8)}") for place, true in zip(places, hidden, strict=True)],
         tickfont_family=MONO,
-        range=[len(places) - 0.5, -0.5],
+        range=[len(places) - 0.45, -0.55],
         showgrid=False,
     )
-    counts = ", ".join(
-        f"{_plain(way)} {sum(row[w] for row in right)}" for w, way in enumerate(ways) if known[:, w].any()
-    )
+    counts = ", ".join(f"{_plain(way)} {sum(row[w] for row in right)}" for w, way in enumerate(ways))
     alt = f"{len(places)} blanks, filled in {len(ways)} ways. Right of {len(places)}: {counts}."
     return finish(fig, height=max(len(places), 2) * 34 + 150, alt=alt)
 

@@ -146,7 +146,7 @@ def paid_curve(
         tickvals=[10.0**k for k in powers], ticktext=[_short(10**k) for k in powers],
     )  # fmt: skip
     top = float(np.nanmax(y)) if len(y) and np.isfinite(y).any() else 1.0
-    fig.update_yaxes(title_text=escape(y_title), range=[-0.12 * top, 1.05 * top])
+    fig.update_yaxes(title_text=escape(y_title).replace(" (", "<br>("), range=[-0.12 * top, 1.05 * top])
     last = y[np.isfinite(y)]
     alt = f"{y_title} against {x_title}"
     alt += f", ending at {format_number(float(last[-1]))} nats." if len(last) else ", no point yet."

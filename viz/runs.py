@@ -234,8 +234,8 @@ def spaced(heights: Sequence[float], least: float) -> list[float]:
     """Rising heights between 0 and 1, moved as little as it takes to be `least` apart.
 
     Example:
-        >>> [round(h, 2) for h in spaced([0.2, 0.21, 0.9], 0.1)]
-        [0.15, 0.25, 0.9]
+        >>> [round(h, 2) for h in spaced([0.2, 0.22, 0.9], 0.1)]
+        [0.16, 0.26, 0.9]
     """
     groups: list[list[float]] = []  # middle, number
     for height in heights:
@@ -319,7 +319,7 @@ def standing_dots(
     rows = n + 0.5 * (floor is not None)
     alt = f"{n} runs by {unit}.{leader}"
     finish(fig, height=70 + round(rows * 1.9 * size), alt=alt, showlegend=False)
-    fig.update_layout(margin_r=round(3.4 * size))  # the number of the last dot
+    fig.update_layout(margin_r=round(4.2 * size))  # the number of the last dot
     fig.update_yaxes(tickfont_size=size)
     fig.update_xaxes(tickfont_size=max(13, size - 4), title_font_size=max(13, size - 4))
     fig.update_annotations(font_size=max(13, size - 4))

@@ -78,7 +78,7 @@ def test_hide_a_token_and_both_guesses_change(server: Server, browse: Browse, ho
 def test_gaps_survive_a_page_change(server: Server, browse: Browse) -> None:
     page = browse()
     open_masking(server, page)
-    page.locator(".st-key-masking_all button").click()
+    page.get_by_role("button", name="Hide all").click()
     n = page.locator(".st-key-masking_strip .chip").count()
     expect(gaps(page)).to_have_count(n)
     settle(page)

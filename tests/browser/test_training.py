@@ -40,7 +40,7 @@ def training_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server
         yield running
     for run in (running.home / "runs").glob("2*"):
         (run / "stop").touch()  # a failed test leaves its run behind: runs outlive the server
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120  # idle ones see it only once they have imported all they need
     while (left := workers_of(running.home)) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert not left, f"processes are left behind: {left}"

@@ -173,3 +173,12 @@ def test_uses_of_a_word_are_whole_words_with_what_follows() -> None:
     assert contexts.uses_of(tokenizer, "", 12, 1, context_length=400) == []
     near = contexts.uses_of(tokenizer, "cold", 12, 1, context_length=30)
     assert all(len(use.ids) <= 30 and use.places[-1] < 29 for use in near)
+
+
+def test_a_model_that_diverged_or_no_tokens_are_refused() -> None:
+    model = tiny("mlm")
+    with pytest.raises(ValueError, match="no tokens to read"):
+        contexts.stream(model, [])
+    model.embedding.weight.fill_(math.inf)
+    with pytest.raises(ValueError, match="not finite"):
+        contexts.stream(model, [1, 2])

@@ -97,6 +97,16 @@ def test_the_most_certain_blank_is_filled_first(masked: Transformer) -> None:
     assert order != HIDDEN, "the model should be one whose order is not that of the text"
 
 
+def test_certain_means_a_probable_best_guess_whatever_the_others_are() -> None:
+    rows = {0: [0.5, 0.3, 0.2], 1: [0.8, 0.2 - 1e-6, 1e-6], 2: [0.6, 0.2, 0.2]}
+
+    def guesses(ids: Sequence[int], hidden: Sequence[int]) -> NDArray[np.float64]:
+        return np.log([rows[place] for place in hidden])
+
+    found = fill.surest_first(guesses, [0, 0, 0], [0, 1, 2])
+    assert [choice.place for choice in found.choices] == [1, 2, 0]
+
+
 @pytest.mark.parametrize("way", [fill.one_pass, fill.left_to_right, fill.surest_first])
 def test_each_way_is_a_distribution_over_all_fillings(way: object, masked: Transformer) -> None:
     """The probabilities of all V² fillings of two blanks add up to 1, whatever the order."""
@@ -249,6 +259,7 @@ def test_rescoring_some_fillings_says_so_and_scores_them_right(causal: Transform
         whole = [*IDS[:2], row[0], *IDS[3:5], row[1], *IDS[6:]]
         assert log == pytest.approx(log_prob_of(causal, whole, 2), abs=1e-3)
     assert not infill.rescore(causal, IDS, [4], tried=V - 1).exact
+    assert not infill.rescore(causal, IDS, [2, 5], tried=V * V, kept=2).exact, "five beginnings were dropped"
 
 
 def test_many_rows_are_read_in_parts(causal: Transformer, monkeypatch: pytest.MonkeyPatch) -> None:

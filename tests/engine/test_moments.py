@@ -12,7 +12,16 @@ from engine.config import ModelConfig
 from engine.gaps import fill_gaps
 from engine.metrics import log_softmax
 from engine.model import Transformer
-from engine.moments import around, fill_in, leaders, look, prompt_room, target_log_probs, write_on
+from engine.moments import (
+    around,
+    fill_in,
+    leaders,
+    look,
+    look_everywhere,
+    prompt_room,
+    target_log_probs,
+    write_on,
+)
 from engine.sampling import generate
 from engine.tokenizers import byte_tokenizer
 from engine.trace import trace
@@ -45,6 +54,17 @@ def test_each_shipped_moment_says_what_its_trace_says(position: int) -> None:
         for t in range(1, len(whole.ids)):
             expected = np.log(whole.probs()[t - 1, whole.ids[t]])
             assert seen.log_probs[t] == pytest.approx(expected, abs=1e-9)
+
+
+def test_all_positions_at_once_are_each_position() -> None:
+    model, tokenizer = tiny(), byte_tokenizer()
+    whole = look_everywhere(model, tokenizer, "a red hat")
+    for position in range(9):
+        seen = look(model, tokenizer, "a red hat", position)
+        np.testing.assert_array_equal(whole.logits[position], seen.logits)
+        np.testing.assert_array_equal(whole.log_probs, seen.log_probs)
+    with pytest.raises(ValueError, match="one hidden position at a time"):
+        look_everywhere(tiny("mlm"), tokenizer, "a red hat")
 
 
 def test_a_masked_model_is_asked_for_each_token_alone() -> None:

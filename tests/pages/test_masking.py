@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import Checkpoint
+from engine.checkpoints import Checkpoint, save_checkpoint
 from engine.corpus import own_text
 from engine.gaps import fill_gaps
 from engine.grammar import default_grammar
 from engine.mask_draws import count_fates, draw_masks
 from engine.metrics import next_token_scores, softmax
+from engine.model import Transformer
 from engine.oracle import Oracle
 from engine.plan import SIZES
 from engine.pseudo import pseudo_log_probs, totals, two_orders
@@ -296,7 +298,7 @@ def test_what_cannot_be_compared_is_worked_out(open_page: OpenPage, models: Pair
     labels = [metric.label for metric in at.metric]
     assert labels == ["Perplexity (causal model)", "Masked-token perplexity (masked model)"]
     each = pseudo_log_probs(mlm.model, ids, mask_id)
-    assert any("PLL} = " in f.value and f"{each.sum():.3f}" in f.value for f in at.latex)
+    assert any("PLL}" in f.value and f"{each.sum():.3f}" in f.value for f in at.latex)
     assert [chip["value"] for chip in chips(at, "masking_in_turn")] == [brief(-float(x)) for x in each]
     at.segmented_control(key="masking_limit").set_value("Two orders").run()
     formulas = [formula.value for formula in at.latex]
@@ -391,6 +393,21 @@ def test_the_pair_is_started_with_one_button_and_found_again(
     assert started == [["clm", "mlm"]]
     assert "The newest pair" in [e.value for e in at.subheader]
     assert at.button(key="pair_use").disabled  # nothing was saved yet
+    assert not at.exception and not at.error
+    runs = {info.label: info for info in resources.run_store().list()}
+    for info in runs.values():
+        model = Transformer(info.model, torch.Generator().manual_seed(1)).eval()
+        saved = Checkpoint(model, char_tokenizer(NURSERY), step=10)
+        save_checkpoint(info.folder / "checkpoints" / "0000010", saved)
+    at.run()
+    at.button(key="pair_use").click().run()
+    assert at.session_state["model"] == f"run:{runs['causal'].id}"
+    assert at.session_state["partner"].endswith(f"({runs['masked'].id[-4:]})")
+    assert at.session_state["text"] and at.session_state["text"] in NURSERY
+    assert plotly(at, "masking_left") and plotly(at, "masking_both")
+    assert "no common axis" not in captions(at)  # one vocabulary
+    at.segmented_control(key="hide").set_value("What is paid").run()
+    assert "differ by 64 parameters" in captions(at)
     assert not at.exception and not at.error
 
 

@@ -49,9 +49,22 @@ def words(at: AppTest) -> str:
 
 
 def cells(at: AppTest) -> dict[tuple[int, int], str]:
-    trace = next(t for t in plotly(at, "masking_fill_grid")["data"] if t.get("name") == "cells")
-    where = zip(array(trace["x"]), array(trace["y"]), trace["text"], strict=True)
-    return {(int(y), int(x)): text for x, y, text in where}
+    """(blank, way) -> what is written there, over both parts of the grid."""
+    found, first = {}, 0
+    for kind in ("mlm", "clm"):
+        if not any(f"masking_fill_grid_{kind}" in e.proto.id for e in at.get("plotly_chart")):
+            continue
+        fig = plotly(at, f"masking_fill_grid_{kind}")
+        trace = next(t for t in fig["data"] if t.get("name") == "cells")
+        for x, y, text in zip(array(trace["x"]), array(trace["y"]), trace["text"], strict=True):
+            found[int(y), first + int(x)] = text
+        first += len(fig["layout"]["xaxis"]["tickvals"])
+    return found
+
+
+def framed(at: AppTest, kind: str) -> set[tuple[float, float]]:
+    shapes = plotly(at, f"masking_fill_grid_{kind}")["layout"].get("shapes", [])
+    return {((s["y0"] + s["y1"]) / 2, (s["x0"] + s["x1"]) / 2) for s in shapes}
 
 
 def ids_of(models: Pair, text: str) -> list[int]:
@@ -79,15 +92,20 @@ def test_every_way_shows_what_the_engine_fills(open_page: OpenPage, models: Pair
         infill.go_on(clm.model, ids, hidden),
         infill.rescore(clm.model, ids, hidden, tried=512, kept=128).fill,
     ]
-    z = array(next(t for t in plotly(at, "masking_fill_grid")["data"] if t["type"] == "heatmap")["z"])
+    z = np.hstack([
+        array(next(t for t in plotly(at, f"masking_fill_grid_{k}")["data"] if t["type"] == "heatmap")["z"])
+        for k in ("mlm", "clm")
+    ])  # fmt: skip
     expected = [[math.exp(each.last[place].log_prob) for each in fills] for place in hidden]
     np.testing.assert_allclose(z, expected, rtol=1e-4)
     for k, place in enumerate(hidden):
         for w, each in enumerate(fills):
             token = each.last[place].id
-            text = cells(at)[k, w].removeprefix("✓ ")
-            assert text == escape(clip(visible(mlm.tokenizer.token_bytes(token)), 9))
-            assert cells(at)[k, w].startswith("✓") == (token == ids[place])
+            assert cells(at)[k, w] == escape(clip(visible(mlm.tokenizer.token_bytes(token)), 7))
+    right = {
+        (k, w) for k, p in enumerate(hidden) for w, each in enumerate(fills[:4]) if each.ids[p] == ids[p]
+    }
+    assert framed(at, "mlm") == right
     table = at.dataframe[0].value
     assert list(table["way"]) == [fill_data.WAYS[way].name for way in fill_data.WAYS if way != "exact"]
     assert table["ln p, its own"][1] == f"{fills[1].log_prob:.3f}".replace("-", "−")
@@ -179,7 +197,7 @@ def hiding_chips(at: AppTest) -> list[dict[str, Any]]:
 
 def test_typed_masks_have_no_right_answer(open_page: OpenPage, models: Pair) -> None:
     at = open_page("masking", query=VIEW, text="the [MASK] sat")
-    assert not any(text.startswith("✓") for text in cells(at).values())
+    assert not framed(at, "mlm") and not framed(at, "clm")
     assert "right" not in at.dataframe[0].value.columns
 
 

@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import save_checkpoint
+from engine.checkpoints import load_checkpoint, save_checkpoint
 from engine.config import TrainConfig
 from tests.engine.test_one_step import CONFIG, run_with_checkpoints
 from tests.pages.conftest import OpenPage, component, plotly
@@ -105,3 +105,10 @@ def test_squares_of_the_bars_are_the_square_of_the_norm(open_page: OpenPage) -> 
 def test_an_empty_text_still_shows_the_batch(open_page: OpenPage) -> None:
     at = open_page("training", query=VIEW, text="", step_stage=STAGES[4])
     assert not at.exception and "text in the sidebar is empty" in said(at)
+
+
+def test_rounded_weights_are_told(open_page: OpenPage, tmp_path: Path) -> None:
+    folder = tmp_path / "tiny-clm"
+    assert "8 bits" not in said(open_page("training", query=VIEW))
+    save_checkpoint(folder, load_checkpoint(folder), dtype="int8")
+    assert "kept in 8 bits" in said(open_page("training", query=VIEW))

@@ -314,6 +314,24 @@ def test_a_difference_below_the_spread_is_said_to_be_chance(open_page: OpenPage,
     assert "one seed each" in said(at) and not at.latex
 
 
+def test_runs_of_two_vocabularies_are_compared_in_bits_per_byte_and_of_two_texts_not_at_all(
+    open_page: OpenPage, loupe_home: Path
+) -> None:
+    for seed, last in enumerate((2.7, 3.0, 3.3)):
+        make(loupe_home, last, name="bytes", seed=seed)
+    chars = make(loupe_home, 1.5, name="characters", chars=True)
+    other = make(loupe_home, 1.5, name="other", text="ab " * 200)
+    at = open_runs(open_page)
+    seeds = RunStore(loupe_home).list(MINE)
+    first = next(i.id for i in sorted(seeds, key=lambda i: i.created) if i.name == "bytes")
+    at.multiselect(key="runs_chosen").set_value([first, chars]).run()
+    assert not at.exception
+    # means 3.0 / 3 and 1.5 / 3 bits per byte; the losses would be 1.5 apart
+    assert "ends 0.500 bits per byte lower" in said(at)
+    at.multiselect(key="runs_chosen").set_value([first, other]).run()
+    assert not at.exception and "These two can’t be compared" in said(at) and not at.latex
+
+
 def test_four_more_seeds_are_four_more_runs(open_page: OpenPage, loupe_home: Path) -> None:
     run_id = make(loupe_home, name="x", seed=1)
     at = open_runs(open_page)

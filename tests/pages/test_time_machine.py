@@ -163,7 +163,7 @@ def test_a_story_that_looks_back_for_its_name(open_page: OpenPage, few_moments: 
     assert data["selected"] == 0 and tokens[data["chips"]["selected"]] == "," and tokens[-1] == "·Lily"
     assert any(row.get("came") for row in data["bars"]["rows"][-1])
     name = tokens.index("·Lily")
-    found = re.search(r"\(position (\d+)\): ([\d.]+)", data["head"]["said"][-1])
+    found = re.search(r"\(position (\d+)\): (\d+\.\d+)", data["head"]["said"][-1])
     assert found and int(found[1]) in (name, name + 1) and float(found[2]) > 0.5  # back at the first Lily
     assert "0.0" in data["head"]["said"][0]  # at first it looks nowhere in particular
 

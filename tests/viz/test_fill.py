@@ -5,10 +5,10 @@ import plotly.graph_objects as go
 import pytest
 
 import viz
-from viz.fill import RIGHT, fill_grid, gibbs_shares, right_shares
+from viz.fill import fill_grid, gibbs_shares, right_shares
 
 WAYS = ["one\npass", "left to\nright"]
-PROBS = [[0.5, 0.25], [1.0, np.nan], [0.1, 0.9]]
+PROBS = [[0.5, 0.25], [1.0, 0.0], [0.1, 0.9]]
 
 
 def grid() -> go.Figure:
@@ -16,7 +16,7 @@ def grid() -> go.Figure:
         [3, 7, 8],
         ["·fox", "?", "<b>"],
         WAYS,
-        [["·fox", "·fox"], ["·the", ""], ["·owl", "<b>"]],
+        [["·fox", "·fox"], ["·the", "·ambulance"], ["·owl", "<b>"]],
         PROBS,
         [[True, True], [False, False], [False, True]],
     )
@@ -33,13 +33,17 @@ def test_the_grid_has_blanks_as_rows_and_ways_as_columns() -> None:
     assert fig.layout.yaxis.title.text and "probability" in heat.colorbar.title.text
 
 
-def test_only_right_cells_have_a_tick_and_texts_are_escaped() -> None:
-    texts = next(trace for trace in grid().data if trace.name == "cells")
+def test_only_right_cells_are_framed_and_texts_are_escaped() -> None:
+    fig = grid()
+    texts = next(trace for trace in fig.data if trace.name == "cells")
     there = {(int(y), int(x)): text for x, y, text in zip(texts.x, texts.y, texts.text, strict=True)}
     assert there == {
-        (0, 0): f"{RIGHT} ·fox", (0, 1): f"{RIGHT} ·fox", (1, 0): "·the",
-        (2, 0): "·owl", (2, 1): f"{RIGHT} &lt;b&gt;",
+        (0, 0): "·fox", (0, 1): "·fox", (1, 0): "·the", (1, 1): viz.clip("·ambulance", 7),
+        (2, 0): "·owl", (2, 1): "&lt;b&gt;",
     }  # fmt: skip
+    framed = {((s.y0 + s.y1) / 2, (s.x0 + s.x1) / 2) for s in fig.layout.shapes}
+    assert framed == {(0, 0), (0, 1), (2, 1)}
+    assert {s.line.color for s in fig.layout.shapes} == {viz.TRUE}
 
 
 def test_the_grid_says_in_words_how_many_are_right() -> None:

@@ -43,7 +43,7 @@ def test_a_loss_against_its_cost_has_its_own_axis_and_unit() -> None:
     assert np.allclose(line.y, [6.0, 0.5])
     assert fig.layout.xaxis.type == "log" and list(fig.layout.xaxis.range) == [3, 6]
     assert list(fig.layout.xaxis.ticktext) == ["1,000", "10,000", "100,000", "1 million"]
-    assert fig.layout.yaxis.title.text == "masked-token loss (nats per hidden token)"
+    assert fig.layout.yaxis.title.text == "masked-token loss<br>(nats per hidden token)"
     assert line.line.color == viz.objective_color("mlm")
     assert fig.layout.shapes[0].y0 == 0.25
     assert "ending at 0.500 nats" in viz.alt_text(fig)

@@ -276,7 +276,7 @@ function plot(machine) {
   if (data.curve.series.length) drawLosses(machine, pen, area, losses)
   drawProbs(machine, pen, area, probs)
   drawSteps(machine, pen, area, probs)
-  cursor(machine, pen, area, losses.top, probs.bottom)
+  for (const box of [losses, probs]) if (box.bottom > box.top) cursor(machine, pen, area, box.top, box.bottom)
 }
 
 function fit(canvas, width, height) {
