@@ -12,46 +12,36 @@ outlives a page change, a closed tab and a restarted server.
 import os
 import secrets
 import shutil
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints import list_checkpoints, newest_checkpoint
+from engine.checkpoints import newest_checkpoint
 from engine.config import TrainConfig
 from engine.folders import read_json, write_file, write_json
 from engine.processes import REPO, process_mark, worker_lives
-from engine.records import Records, merge_records
 from engine.records import read_records as read_records
-from engine.run_info import ACTIVE, AT_WORK, PAUSE, STOP, info_of, owner_hash, pause_step
+from engine.run_info import ACTIVE, AT_WORK, PAUSE, STOP, owner_hash, pause_step
 from engine.run_info import RunInfo as RunInfo
 from engine.run_info import update_status as update_status
-from engine.run_queue import RunQueue
+from engine.run_reader import RunReader
 from engine.run_spec import RunSpec as RunSpec
 from engine.run_spec import also_file, spec_hash
 
-HISTORIES = 200  # so many runs' records are kept in memory
 LEFTOVER_SECONDS = 3600.0  # a half-made run that is so old belongs to nobody
 LET_GO_SECONDS = 20.0  # a paused worker leaves within a moment, unless its checkpoint is large
 
-Kept = list[tuple[int, Path]]  # step, checkpoint folder
-Infos = list[RunInfo]  # named here, since inside RunStore `list` is a method
 Names = list[str]
 
 
-class RunStore:
+class RunStore(RunReader):
     """All runs of one home folder. One object serves all sessions and threads of a process."""
 
     def __init__(self, home: str | Path | None = None) -> None:
         """Open a home folder; None is $LOUPE_HOME, or .loupe beside app.py."""
-        self.queue = RunQueue(Path(home or os.environ.get("LOUPE_HOME") or REPO / ".loupe").absolute())
-        self.home, self.root, self.slots = self.queue.home, self.queue.root, self.queue.slots
-        self._mutex = threading.Lock()  # guards what is below
-        self._histories: dict[str, tuple[int, Records]] = {}
-        self._have_checkpoint: dict[str, tuple[int, bool]] = {}
+        super().__init__(Path(home or os.environ.get("LOUPE_HOME") or REPO / ".loupe").absolute())
         self._sweep()
 
     def _sweep(self) -> None:
@@ -344,75 +334,6 @@ class RunStore:
         if not secrets.compare_digest(stored, owner_hash(owner)):
             raise PermissionError("This run belongs to somebody else, so you can watch it but not change it.")
         return folder
-
-    # ---- what pages read
-
-    def list(self, owner: str | None = None, group: str | None = None) -> Infos:
-        """Runs, newest first; with an owner only theirs, with a group only those of that experiment."""
-        ids = self.queue.ids()
-        self.queue.refresh(*ids)
-        places = self.queue.places()
-        infos = [replace(i, queue_place=places.get(i.id)) for i in map(self._read_info, ids) if i is not None]
-        shown = [
-            i for i in infos if (owner is None or i.owned_by(owner)) and (group is None or i.group == group)
-        ]
-        return sorted(shown, key=lambda i: (i.created, i.id), reverse=True)
-
-    def info(self, run_id: str) -> RunInfo:
-        """How a run stands now. Dead workers are noticed and free places filled on the way.
-
-        Raises:
-            ValueError: if there is no such run.
-        """
-        self.queue.folder(run_id)
-        self.queue.refresh(run_id)
-        self.queue.rewarm()
-        info = self._read_info(run_id)
-        if info is None:
-            raise ValueError(
-                f"The run {run_id} can't be read: its run.json is missing or damaged. Delete its folder."
-            )
-        return replace(info, queue_place=self.queue.places().get(run_id)) if info.state == "queued" else info
-
-    def metrics(self, run_id: str, offset: int = 0) -> tuple[Records, int]:
-        """Records appended since `offset`, and the next offset. See `merge_records` for "resume" records."""
-        return read_records(self.queue.folder(run_id) / "metrics.jsonl", offset)
-
-    def history(self, run_id: str) -> Records:
-        """All records of a run in order; after a resume none is there twice."""
-        with self._mutex:
-            offset, records = self._histories.pop(run_id, (0, []))
-            new, offset = self.metrics(run_id, offset)
-            merge_records(records, new)
-            self._histories[run_id] = (offset, records)  # now the newest entry
-            while len(self._histories) > HISTORIES:
-                self._histories.pop(next(iter(self._histories)))
-            return list(records)
-
-    def checkpoints(self, run_id: str) -> Kept:
-        """Complete checkpoints as (step, folder), oldest first."""
-        return list_checkpoints(self.queue.folder(run_id))
-
-    def latest_checkpoint(self, run_id: str) -> Path | None:
-        """Folder of the newest complete checkpoint."""
-        newest = newest_checkpoint(self.queue.folder(run_id))
-        return newest[1] if newest else None
-
-    def _read_info(self, run_id: str) -> RunInfo | None:
-        folder, read = self.root / run_id, self.queue.json.read
-        run, status = read(folder / "run.json"), read(folder / "status.json")
-        return info_of(folder, run, status, self._has_checkpoint(folder)) if run else None
-
-    def _has_checkpoint(self, folder: Path) -> bool:
-        """Whether it has a complete one; looked at again only when one comes or goes."""
-        try:
-            changed = (folder / "checkpoints").stat().st_mtime_ns
-        except OSError:
-            return False
-        kept = self._have_checkpoint.get(folder.name)
-        if kept is None or kept[0] != changed:
-            kept = self._have_checkpoint[folder.name] = (changed, newest_checkpoint(folder) is not None)
-        return kept[1]
 
     # ---- training without a worker
 

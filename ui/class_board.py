@@ -10,7 +10,7 @@ from ui import resources, run_choice, session
 from ui.components import show
 from ui.words import OBJECTIVES, counted, literal
 from viz import format_number
-from viz.runs import standing_dots
+from viz.standings import standing_dots
 
 if TYPE_CHECKING:
     from engine.board import Board

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine.run_sets import CHECKED_ON, contrast, shared_axis
+from engine.run_sets import CHECKED_ON, shared_axis
+from engine.seed_spread import contrast
 from ui import resources, run_choice, runs_choice, session, worked_runs
 from ui.runs_choice import RunSet
 from ui.runs_tables import Result, written
@@ -112,7 +113,7 @@ def _two(sets: Sequence[RunSet], found: Sequence[Result], key: str) -> None:
     chance = format_number(against.margin)
     if against.clear:
         st.success(
-            f"{lower} ends {size} {unit} lower. Chance alone moves such a difference by up to {chance} {unit} "
+            f"{lower} ends {size} {unit} lower. Chance alone moves such a difference up to {chance} {unit} "
             "in 19 of 20 cases, so this one is more than the seed."
         )
     else:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine import reading, run_sets
 from engine.plan import parameter_count
-from engine.run_sets import Spread, spread
+from engine.seed_spread import Spread, spread
 from ui import resources, runs_words
 from ui.runs_choice import RunSet
 from ui.words import counted, literal

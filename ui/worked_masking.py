@@ -77,9 +77,14 @@ def fraction(x: Fraction) -> str:
     return str(x.numerator) if x.denominator == 1 else rf"\tfrac{{{x.numerator}}}{{{x.denominator}}}"
 
 
-def fractions_sum(parts: list[Fraction]) -> str:
-    """A sum of fractions, exact."""
-    return " + ".join(fraction(x) for x in parts) + f" = {fraction(sum(parts, Fraction(0)))}"
+def pseudo_total(parts: list[Fraction]) -> str:
+    """The sum of p(a | b) p(b | a) over all fillings, exact, and whether it is 1."""
+    total = sum(parts, Fraction(0))
+    return aligned(
+        r"\sum_{a,b} &\;p(a \mid b)\,p(b \mid a)",  # short lines, for a telephone
+        "&= " + " + ".join(fraction(x) for x in parts),
+        f"&= {fraction(total)}" + (r" \neq 1" if total != 1 else ""),
+    )
 
 
 def none_chosen(n: int, mask_prob: float) -> str:

@@ -2,7 +2,7 @@
 
 import math
 
-from engine.run_sets import Contrast, Spread
+from engine.seed_spread import Contrast, Spread
 from ui.worked import aligned, rounded, tex, tie
 
 

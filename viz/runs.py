@@ -1,4 +1,4 @@
-"""Runs side by side: their curves with bands over seeds, and how they stand."""
+"""Runs side by side: their curves, with bands over seeds."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from viz.curves import RUN_LOOKS, Reference, finite_or_gap, reference_line, round_ticks, thin
 from viz.text import clip, escape, format_number, format_tick
-from viz.theme import INK, MODEL, NEUTRAL, TRUE, finish, rgb
+from viz.theme import finish, rgb
 
 MOST_POINTS = 800  # of a line
 HEIGHT = 410
@@ -251,80 +251,3 @@ def spaced(heights: Sequence[float], least: float) -> list[float]:
 def _ending(line: RunLine, y: np.ndarray) -> str:
     good = y[np.isfinite(y)]
     return f"{line.name} ends at {format_number(float(good[-1]))}." if len(good) else ""
-
-
-def standing_dots(
-    names: Sequence[str],
-    values: Sequence[float],
-    *,
-    unit: str,
-    floor: float | None = None,
-    mine: Sequence[int] = (),
-    size: int = 18,
-) -> go.Figure:
-    """How runs stand, the best on top: a dot for each, large enough to be read from the back of a room.
-
-    Args:
-        names: of the runs, the best first; any characters.
-        values: their numbers, the lower the better.
-        unit: names the axis.
-        floor: what no model can get below, or None.
-        mine: places of one's own runs; they have a diamond and the word "mine".
-        size: of the letters in pixels.
-    """
-    n, own = len(names), set(mine)
-    y = np.arange(n, dtype=np.int32)
-    best = min(values, default=0.0) if floor is None else floor
-    fig = go.Figure()
-    for i, value in enumerate(values):  # how far each is from the best that there can be, or is
-        fig.add_shape(type="line", x0=best, x1=value, y0=i, y1=i, layer="below",
-                      line={"color": NEUTRAL, "width": 3})  # fmt: skip
-    fig.add_trace(
-        go.Scatter(
-            x=np.asarray(values, np.float64),
-            y=y,
-            mode="markers+text",
-            marker={
-                "size": size,
-                "color": MODEL,
-                "symbol": ["diamond" if i in own else "circle" for i in range(n)],
-                "line": {"color": INK, "width": [2 if i in own else 0 for i in range(n)]},
-            },
-            text=[f"  {format_number(v)}" for v in values],
-            textposition="middle right",
-            textfont={"size": size, "color": INK},
-            cliponaxis=False,
-            customdata=[
-                f"{i + 1}. {escape(name)}: {v:.6g} {escape(unit)}" for i, (name, v) in _each(names, values)
-            ],
-            hovertemplate="%{customdata}<extra></extra>",
-            name=escape(unit),
-        )
-    )
-    seen = [*values, *([] if floor is None else [floor])]
-    low, high = min(seen, default=0.0), max(seen, default=1.0)
-    pad = (high - low) or 0.1
-    fig.update_xaxes(title_text=unit, range=[low - 0.06 * pad, high + 0.04 * pad])
-    labels = [
-        f"{i + 1} {escape(clip(name, 18))}{' (mine)' if i in own else ''}" for i, name in enumerate(names)
-    ]
-    fig.update_yaxes(
-        tickvals=y, ticktext=labels, range=[n - 0.4, -0.6 - 0.5 * (floor is not None)], showgrid=False
-    )
-    if floor is not None:
-        fig.add_vline(x=floor, line={"color": TRUE, "width": 2, "dash": "dash"})
-        fig.add_annotation(x=floor, y=1, yref="y domain", xanchor="left", yanchor="top", xshift=6,
-                           text=f"the floor · {format_number(floor)}", showarrow=False)  # fmt: skip
-    leader = f" Best: {names[0]} with {format_number(values[0])}." if n else ""
-    rows = n + 0.5 * (floor is not None)
-    alt = f"{n} runs by {unit}.{leader}"
-    finish(fig, height=70 + round(rows * 1.9 * size), alt=alt, showlegend=False)
-    fig.update_layout(margin_r=round(4.2 * size))  # the number of the last dot
-    fig.update_yaxes(tickfont_size=size)
-    fig.update_xaxes(tickfont_size=max(13, size - 4), title_font_size=max(13, size - 4))
-    fig.update_annotations(font_size=max(13, size - 4))
-    return fig
-
-
-def _each(names: Sequence[str], values: Sequence[float]) -> list[tuple[int, tuple[str, float]]]:
-    return list(enumerate(zip(names, values, strict=True)))

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import run_sets
+from engine import run_sets, seed_spread
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, own_text
 from engine.repeats import more_seeds, spec_of
-from engine.run_sets import Named, band, contrast, differences, furthest, same_but_seed, shared_axis, spread
+from engine.run_sets import Named, band, differences, furthest, same_but_seed, shared_axis
 from engine.runs import RunInfo, RunSpec, RunStore
+from engine.seed_spread import contrast, spread
 from engine.tokenizers import byte_tokenizer, char_tokenizer
 
 OWNER = "a" * 32
@@ -253,7 +254,7 @@ def test_a_single_run_borrows_the_spread_of_the_other_and_two_single_runs_have_n
 
 def test_the_factors_are_those_of_students_t() -> None:
     """The density between -t and t must hold 95 %."""
-    for freedom, t in enumerate(run_sets._STUDENT, start=1):
+    for freedom, t in enumerate(seed_spread._STUDENT, start=1):
         x = np.linspace(-t, t, 200_001)
         scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
         density = scale / math.sqrt(freedom * math.pi) * (1 + x**2 / freedom) ** (-(freedom + 1) / 2)

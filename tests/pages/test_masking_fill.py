@@ -1,6 +1,7 @@
 """The view Fill blanks: what it shows is what the engine fills, for any text and any blanks."""
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from engine.oracle import Oracle
 from engine.tokenizers import byte_tokenizer
 from tests.pages.conftest import OpenPage, component, plotly
 from tests.pages.tiny import array, save_tiny
-from ui import fill_data, hiding, resources
+from ui import fill_data, hiding, resources, worked_fill
+from ui.worked import tex
 from viz import clip, escape, visible
 
 VIEW = {"hide": "Fill blanks"}
@@ -258,3 +260,33 @@ def test_stories_that_do_not_fit_are_said(open_page: OpenPage, models: Pair) -> 
     at = in_part(open_page("masking", query=VIEW, text=STORY), "How often right")
     at.button(key="masking_right_go").click().run()
     assert "No story fits the context of 64 tokens" in words(at) and not at.exception
+
+
+@pytest.mark.parametrize(
+    "probs", [[0.9766, 0.2974, 0.99812, 0.99999], [0.5], [1e-5, 0.3333333], [0.123456] * 5]
+)
+def test_the_written_product_follows_from_the_written_factors(probs: list[float]) -> None:
+    lines = worked_fill.product(probs).split(r"\\[8pt]")
+    factors = [number(x) for x in lines[1].removeprefix("&=").split(r"\cdot")]
+    assert len(factors) == len(probs)
+    assert tex(math.prod(factors), 3) == lines[2].removeprefix("&=").strip()
+    assert number(lines[2].removeprefix("&=")) == pytest.approx(math.prod(probs), rel=6e-3)
+
+
+def test_many_factors_are_shortened() -> None:
+    assert r"\dots" in worked_fill.product([0.9] * 12)
+
+
+@pytest.mark.parametrize(
+    "logs", [(-1.2345678, -140.98765, -141.5), (-0.0001, -3.0, -2.9), (-9.0, -50.0, -49.0)]
+)
+def test_the_written_share_follows_from_the_written_logs(logs: tuple[float, float, float]) -> None:
+    lines = worked_fill.bayes(*logs, 64).split(r"\\[8pt]")
+    a, b, c = re.findall(r"e\^{(\S+) \+ \((\S+)\) - \((\S+)\)}", lines[1])[0]
+    written = lines[2].split("&=")[1].split(r"\end")[0].strip()
+    assert tex(math.exp(number(a) + number(b) - number(c)), 3) == written
+    assert number(written) == pytest.approx(math.exp(logs[0] + logs[1] - logs[2]), rel=6e-3)
+
+
+def number(written: str) -> float:
+    return float(re.sub(r"\\times10\^{(-?\d+)}", r"e\1", written.split(r"\end")[0].strip()))

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from engine.run_sets import contrast, spread
+from engine.seed_spread import contrast, spread
 from ui.worked_runs import margin
 
 

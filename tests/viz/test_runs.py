@@ -8,7 +8,8 @@ import pytest
 
 import viz
 from tests.viz.test_theme import BLINDNESS, CONFIG, MODES, contrast, lab, linear
-from viz.runs import RUN_LOOKS, RunLine, run_curves, spaced, standing_dots
+from viz.runs import RUN_LOOKS, RunLine, run_curves, spaced
+from viz.standings import standing_dots
 from viz.tables import table_of
 
 MARKUP = "<b>$x$</b>"
