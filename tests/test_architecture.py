@@ -24,7 +24,8 @@ FLOORS = (
     "checkpoints baselines hub oracle gaps mask_draws pseudo objectives fill infill fill_scores "
     "contexts floor plan samples moments story_report",
     "run_setup run_options command_line experiments outcomes findings runs worker repeats one_step "
-    "run_spec run_info run_queue run_reader run_session run_log run_measures heartbeat bundles bundle_checks board",
+    "run_spec run_info run_queue run_reader run_session run_log run_measures "
+    "heartbeat bundles bundle_checks board",
 )
 FORBIDDEN = {
     "engine": {"streamlit", "plotly", "pandas", "viz", "ui", "pages", "app"},
