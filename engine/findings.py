@@ -89,13 +89,14 @@ def _held_out(runs: Sequence[Outcome]) -> Finding:
 
 def _contamination(runs: Sequence[Outcome]) -> Finding:
     first, last = runs[0], runs[-1]
-    if any(math.isnan(run.also(name)) for run in runs for name in ("leaked", "clean")):
-        raise ValueError("There is no answer: the test texts were not scored. Run the study again.")
-    fell = {name: first.also(name) - last.also(name) for name in ("leaked", "clean")}
-    leaked, clean = ([math.exp(run.also(name)) for run in (first, last)] for name in ("leaked", "clean"))
+    if any(math.isnan(run.also("leaked")) for run in runs):
+        raise ValueError("There is no answer: the test text was not scored. Run the study again.")
+    fell = {"leaked": first.also("leaked") - last.also("leaked")}
+    fell["clean"] = first.last("val_loss") - last.last("val_loss")
+    leaked, clean = (found for found in leak_curves([first, last])[1].values())
     words = (
         f"Without a leak the perplexity of the test text is {leaked[0]:.2f}; with all of it in the training "
-        f"text it is {leaked[1]:.2f}. A clean test text of the same kind went from {clean[0]:.2f} to "
+        f"text it is {leaked[1]:.2f}. A clean text of the same kind went from {clean[0]:.2f} to "
         f"{clean[1]:.2f}. "
     )
     if fell["leaked"] < CLEAR:
@@ -108,9 +109,10 @@ def _contamination(runs: Sequence[Outcome]) -> Finding:
 
 
 def leak_curves(runs: Sequence[Outcome]) -> tuple[list[float], dict[str, list[float]]]:
-    """Doses in percent, and the perplexity of the leaked and of the clean text at each."""
+    """Doses in percent, and the perplexity of the leaked text and of the fresh stories at each."""
     doses = [PER_CENT * LEAKS[run.label] for run in runs]
-    return doses, {name: [math.exp(run.also(name)) for run in runs] for name in ("leaked", "clean")}
+    leaked = [math.exp(run.also("leaked")) for run in runs]
+    return doses, {"leaked": leaked, "clean": [math.exp(run.last("val_loss")) for run in runs]}
 
 
 def _rates(runs: Sequence[Outcome]) -> Finding:

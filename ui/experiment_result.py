@@ -197,8 +197,8 @@ def _table(study: str, runs: Sequence[Outcome]) -> dict[str, list[object]]:
         columns["lowest loss on fresh stories (nats)"] = [_rounded(run.best()) for run in runs]
     columns["bits per byte"] = [_rounded(run.last("bits_per_byte")) for run in runs]
     if study == "contamination":
-        for name in ("leaked", "clean"):
-            columns[f"perplexity, {name}"] = [_rounded(math.exp(run.also(name))) for run in runs]
+        for name, values in findings.leak_curves(runs)[1].items():
+            columns[f"perplexity, {name}"] = [_rounded(value) for value in values]
     return columns
 
 

@@ -49,7 +49,7 @@ WORDS = {
         "What happens to a test when its text leaks into the training text?",
         "Four runs on 80 stories each, of which 0, 25, 50 or 100 % of a test text take the place of "
         "others. Each is "
-        "then asked about the test text and about a clean one of the same kind.",
+        "then asked about the test text of 20 stories, and about 60 fresh ones.",
         "The whole test text leaks. Which perplexity falls?",
         {
             "leaked": "Only that of the leaked text",

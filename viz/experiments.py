@@ -78,7 +78,7 @@ def leak_figure(
     """
     fig = go.Figure()
     for name, values, color, symbol, dash in (
-        ("clean test text", clean, VALID, "circle", "solid"),
+        ("fresh stories", clean, VALID, "circle", "solid"),
         ("test text that leaked", leaked, "#B33C9C", "diamond", "dash"),
     ):
         fig.add_trace(
@@ -86,7 +86,11 @@ def leak_figure(
                 x=list(doses), y=list(values), mode="lines+markers+text", name=name,
                 line={"color": color, "width": 2.5, "dash": dash}, marker={"size": 12, "symbol": symbol},
                 text=[format_number(v) for v in values],
-                textposition="top center" if symbol == "circle" else "bottom center", cliponaxis=False,
+                textposition=[
+                    "top center" if mine >= other else "bottom center"
+                    for mine, other in zip(values, leaked if values is clean else clean, strict=True)
+                ],
+                cliponaxis=False,
                 hovertemplate=f"{name}<br>leak %{{x}} %: perplexity %{{y:.5g}}<extra></extra>",
             )
         )  # fmt: skip

@@ -66,8 +66,8 @@ def test_held_out_says_what_came_otherwise(
 def leaks(leaked: tuple[float, float], clean: tuple[float, float]) -> list[Outcome]:
     labels = ("0 %", "25 %", "50 %", "100 %")
     return [
-        run(label, [6.0, 1.5], also={name: a + (b - a) * k / 3 for name, (a, b) in
-                                     {"leaked": leaked, "clean": clean}.items()})
+        run(label, [6.0, clean[0] + (clean[1] - clean[0]) * k / 3],
+            also={"leaked": leaked[0] + (leaked[1] - leaked[0]) * k / 3})
         for k, label in enumerate(labels)
     ]  # fmt: skip
 
@@ -187,7 +187,7 @@ def test_runs_without_a_finite_end_give_no_answer_but_a_sentence() -> None:
     gone = run("8 tokens", [6.2, 9.0], state="failed", diverged=True)
     with pytest.raises(ValueError, match="8 tokens ended without a finite loss"):
         find("context", [gone, run("16 tokens", [6.2, 1.0])])
-    with pytest.raises(ValueError, match="test texts were not scored"):
+    with pytest.raises(ValueError, match="test text was not scored"):
         find("contamination", [run(label, [6.0, 1.0]) for label in ("0 %", "25 %", "50 %", "100 %")])
     with pytest.raises(ValueError, match="floor of a run is not known"):
         find("objectives", [run("a", [6.0, 1.0]), run("b", [6.0, 1.0], floor=0.2)])

@@ -61,7 +61,7 @@ def last_loss(spec: RunSpec, index: int) -> float:
     study = spec.name.split(":")[0]
     if study in ("model-size", "text-size"):
         return FLOOR + 900 * size_of_spec(study, spec) ** -0.7 * (1 + 0.01 * (-1) ** index)
-    return 3.0 - 0.3 * index
+    return 1.4 if study == "contamination" else 3.0 - 0.3 * index
 
 
 def made_records(spec: RunSpec, index: int) -> list[dict[str, Any]]:
@@ -72,7 +72,7 @@ def made_records(spec: RunSpec, index: int) -> list[dict[str, Any]]:
         for step, loss in ((0, start), (half, (start + last) / 2), (spec.train.steps, last))
     ]
     if spec.also_scored:
-        evals[-1]["also"] = {"leaked": 1.4 - 0.3 * index, "clean": 1.4}
+        evals[-1]["also"] = {"leaked": 1.4 - 0.3 * index}
     return [*evals, {"kind": "floor", "step": half, "value": FLOOR, "bits_per_byte": FLOOR / 3}]
 
 

@@ -25,8 +25,11 @@ def test_equal_losses_leave_a_range() -> None:
 def test_the_leak_has_two_lines_told_apart_by_more_than_colour() -> None:
     fig = leak_figure([0, 50, 100], [4.0, 3.0, 1.5], [4.1, 4.1, 4.2], floor=1.3)
     named = {trace.name: trace for trace in fig.data}
-    leaked, clean = named["test text that leaked"], named["clean test text"]
+    leaked, clean = named["test text that leaked"], named["fresh stories"]
     assert list(leaked.y) == [4.0, 3.0, 1.5] and list(clean.y) == [4.1, 4.1, 4.2]
+    assert (
+        leaked.textposition[0] == "bottom center" and clean.textposition[0] == "top center"
+    )  # 4.0 below 4.1
     assert leaked.line.dash != clean.line.dash and leaked.marker.symbol != clean.marker.symbol
     assert fig.layout.yaxis.title.text == "perplexity" and "%" in fig.layout.xaxis.title.text
     assert fig.layout.shapes[0].y0 == 1.3
