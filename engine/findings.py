@@ -7,10 +7,12 @@ usual.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from engine import scaling
 from engine.experiments import LARGER, LEAKS
 from engine.outcomes import Outcome
+from engine.reading import number
 from engine.scaling import Interval, Law
 
 CLEAR = 0.03  # nats: a difference that one seed more or less rarely makes at these sizes
@@ -65,7 +67,7 @@ def _held_out(runs: Sequence[Outcome]) -> Finding:
     last, train = small.last("val_loss"), small.last("train_loss")
     gap = large.last("val_loss") - large.last("train_loss")
     how_far = f"{abs(gap):.2f} nats" if abs(gap) >= 0.01 else "less than 0.01 nats"
-    apart = f"With {large.label} the two ended {how_far} apart."
+    apart = f"With {large.label} the two losses ended {how_far} apart."
     if last - best["val_loss"] >= CLEAR and train < best["train_loss"]:
         return Finding(
             "rises",
@@ -73,7 +75,9 @@ def _held_out(runs: Sequence[Outcome]) -> Finding:
             f"({best['val_loss']:.2f} nats) and rose to {last:.2f}, while the loss in training fell on to "
             f"{train:.2f}: from there the model learned its text by heart. {apart}",
         )
-    if last - train >= 0.2:
+    evals = small.evals
+    earlier = number(evals[-min(len(evals), max(2, len(evals) // 4))].get("val_loss"))
+    if last - train >= 0.2 and earlier - last < CLEAR:
         return Finding(
             "stops",
             f"With {small.label} the loss on fresh stories stopped at {last:.2f} nats while that in training "
@@ -81,7 +85,7 @@ def _held_out(runs: Sequence[Outcome]) -> Finding:
         )
     return Finding(
         "falls",
-        f"With {small.label} both losses fell together, to {train:.2f} in training and {last:.2f} on fresh "
+        f"With {small.label} both losses fell to the end, to {train:.2f} in training and {last:.2f} on fresh "
         f"stories: this run was too short to learn its text by heart. {apart}",
         usual=False,
     )
@@ -104,7 +108,7 @@ def _contamination(runs: Sequence[Outcome]) -> Finding:
     if fell["clean"] >= fell["leaked"] / 2:
         return Finding("both", words + "So the leak helped with new text too.", usual=False)
     return Finding(
-        "leaked", words + "The model knows that text by heart: the low number says nothing of new text."
+        "leaked", words + "The model has read that text before: the low number says nothing of new text."
     )
 
 
@@ -148,8 +152,12 @@ def _context(runs: Sequence[Outcome]) -> Finding:
         f"The loss fell from {shortest.last('val_loss'):.2f} nats with {shortest.label} to "
         f"{best.last('val_loss'):.2f} with {best.label}. "
     )
+    if best is shortest:
+        words = f"The shortest window, {best.label}, ended lowest, at {best.last('val_loss'):.2f} nats. "
     if best is longest:
-        return Finding(best.label, words + "More text to look back on helped all the way.")
+        every = list(runs) == order[::-1]
+        how = "More text to look back on helped all the way." if every else "The longest window ended lowest."
+        return Finding(best.label, words + how)
     behind = longest.last("val_loss") - best.last("val_loss")
     return Finding(
         best.label,
@@ -164,7 +172,8 @@ def _shape(runs: Sequence[Outcome]) -> Finding:
     best, second, worst = order[0], order[1], order[-1]
     spread = worst.last("val_loss") - best.last("val_loss")
     words = (
-        f"With nearly equal weights, {best.label} ended lowest, at {best.last('val_loss'):.2f} nats; "
+        f"With nearly equal weights and {best.train.steps:,} steps each, {best.label} ended lowest, at "
+        f"{best.last('val_loss'):.2f} nats; "
         f"{worst.label} ended highest, at {worst.last('val_loss'):.2f}. "
     )
     if spread < CLEAR:
@@ -187,13 +196,34 @@ def _tokenizer(runs: Sequence[Outcome]) -> Finding:
         f"By bits per byte {best.label} is best ({best.last('bits_per_byte'):.3f}) and {worst.label} last "
         f"({worst.last('bits_per_byte'):.3f}). "
     )
+    alike = _cut_alike(runs)
     if by_token[0] is best:
-        return Finding(best.label, words + "Loss per token names the same one here, by luck.", usual=False)
+        told = words + "Loss per token names the same one here, but it need not." + alike
+        return Finding(best.label, told, usual=False)
+    wrong = by_token[0]  # less loss per token but more per byte: its tokens must be shorter
     return Finding(
         best.label,
-        words + f"Loss per token would name {by_token[0].label} ({by_token[0].last('val_loss'):.2f} nats), "
-        "only because a short token holds less to guess.",
+        words + f"Loss per token would name {wrong.label} ({wrong.last('val_loss'):.2f} nats): its tokens "
+        f"are shorter, {token_bytes(wrong):.1f} bytes against {token_bytes(best):.1f}, and hold less to "
+        f"guess.{alike}",
     )
+
+
+def token_bytes(run: Outcome) -> float:
+    """Mean length of a token of the held-out text, bytes: nats a token over nats a byte."""
+    return run.last("val_loss") / (math.log(2) * run.last("bits_per_byte"))
+
+
+def _cut_alike(runs: Sequence[Outcome]) -> str:
+    """A warning if two vocabularies cut the text into pieces of the same length: then they are one result."""
+    for first, second in pairwise(sorted(runs, key=token_bytes)):
+        if token_bytes(second) < 1.05 * token_bytes(first):
+            one, two = (run.label for run in runs if run in (first, second))
+            return (
+                f" {one[0].upper()}{one[1:]} and {two} cut this text nearly alike: what lies between those "
+                "two may be chance."
+            )
+    return ""
 
 
 def progress(run: Outcome) -> float:
@@ -249,15 +279,14 @@ def law_of(study: str, runs: Sequence[Outcome]) -> Law:
 
 
 def _law(study: str) -> Callable[[Sequence[Outcome]], Finding]:
-    thing = {"model-size": "weights", "text-size": "text"}[study]
+    thing = {"model-size": "weights take", "text-size": "text takes"}[study]
 
     def found(runs: Sequence[Outcome]) -> Finding:
         law = law_of(study, runs)
         low, high = law.saved_by_doubling, scaling.exponent_interval(law)
         words = (
-            f"The losses follow L = E + A / x^α with α = {law.exponent:.2f} ({_between(high)}). Twice the "
-            f"{thing} "
-            f"takes away {PER_CENT * low:.0f} % of the distance to E = {law.floor:.2f} nats "
+            f"A law with the exponent α = {law.exponent:.2f} ({_between(high)}) fits. Twice the {thing} away "
+            f"{PER_CENT * low:.0f} % of the distance to E = {law.floor:.2f} nats "
             f"({_between(scaling.floor_interval(law))}). "
         )
         return Finding(low * PER_CENT, words + _against_the_floor(law, runs))

@@ -96,6 +96,9 @@ def clean(parent: Path) -> None:
         writer = re.search(r"\.new-(\d+)-", leftover.name)
         if writer and not _alive(int(writer[1])):
             shutil.rmtree(leftover, ignore_errors=True)
+    for old in parent.glob(".*.old"):
+        if (parent / old.name[1 : -len(".old")]).exists():  # what replaced it is there
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _alive(pid: int) -> bool:

@@ -15,20 +15,35 @@ from engine.tokenizers import MASK_TEXT, Token, Tokenizer
 def gap_tokens(tokenizer: Tokenizer, text: str) -> list[Token]:
     """The tokens of a text in which ``[MASK]`` is one mask token; every other spelling is plain text.
 
+    Where words carry the space before them, as in "·cat", one space before ``[MASK]`` belongs to the gap:
+    else "a [MASK] sat" would ask for a piece of a word after a lone space, which no text has.
     Only for a text in which gaps are to be filled: everywhere else ``[MASK]`` is six characters.
     """
     found: list[Token] = []
     at = bytes_at = 0
-    for i, part in enumerate(text.split(MASK_TEXT)):
+    joins, parts = _joins_spaces(tokenizer), text.split(MASK_TEXT)
+    gap = MASK_TEXT
+    for i, part in enumerate(parts):
         if i:
-            end = bytes_at + len(MASK_TEXT)
-            found.append(Token(tokenizer.mask_id, MASK_TEXT.encode(), MASK_TEXT, at, bytes_at, end))
-            at, bytes_at = at + len(MASK_TEXT), end
+            end = bytes_at + len(gap)
+            found.append(Token(tokenizer.mask_id, gap.encode(), gap, at, bytes_at, end))
+            at, bytes_at = at + len(gap), end
+        gap = MASK_TEXT
+        if joins and i < len(parts) - 1 and part.endswith(" "):
+            part, gap = part[:-1], " " + MASK_TEXT
         for t in tokenizer.tokens(part):
             place = (t.start + at, t.byte_start + bytes_at, t.byte_end + bytes_at)
             found.append(Token(t.id, t.data, t.text, *place))
         at, bytes_at = at + len(part), bytes_at + len(part.encode())
     return found
+
+
+def _joins_spaces(tokenizer: Tokenizer) -> bool:
+    """Whether some token is a space and what follows it."""
+    return any(
+        len(data) > 1 and data.startswith(b" ") and not data.isspace()
+        for data in map(tokenizer.token_bytes, range(tokenizer.mask_id))
+    )
 
 
 def positions_of(tokens: Sequence[Token], text: str, word: str, *, first: bool = False) -> list[int]:

@@ -28,9 +28,10 @@ def _checked(model: Transformer, ids: Sequence[int], hidden: Sequence[int]) -> l
     if not places:
         raise ValueError("Nothing is hidden, so there is nothing to fill. Hide at least one token.")
     if places[0] < 1 or places[-1] >= len(ids):
+        way_out = f"Hide only tokens from position 1 to {len(ids) - 1}." if len(ids) > 1 else "Add a token."
         raise ValueError(
             "Nothing stands left of the first token, so a causal model has nothing to guess it from. "
-            f"Hide only tokens from position 1 to {len(ids) - 1}."
+            + way_out
         )
     if len(ids) > model.config.context_length:
         raise ValueError(

@@ -244,6 +244,12 @@ class Reading:
             return None
         return self.val_loss / (math.log(2) * self.bits_per_byte)
 
+    @property
+    def best_bits_per_byte(self) -> float | None:
+        """The best loss in bits per byte: at `best_step`, where `bits_per_byte` is at `step`."""
+        size = self.bytes_per_token
+        return None if size is None else self.best_loss / (math.log(2) * size)
+
 
 def read(records: Sequence[Record], vocab_size: int, step: int | None = None) -> Reading | None:
     """The numbers at the last evaluation, or the last that is not after `step`; None before the first."""

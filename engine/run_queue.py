@@ -115,9 +115,7 @@ class RunQueue:
                 living += 1
                 continue
             newest = newest_checkpoint(folder)
-            way_out = (
-                f"Resume goes on from step {newest[0]}." if newest else "Resume starts again from step 0."
-            )
+            way_out = f"It can go on from step {newest[0]}." if newest else "It can start again from step 0."
             killed = "The training process was killed (perhaps the machine ran out of memory). "
             update_status(folder, state="failed", pid=None, message=killed + way_out)
         return living

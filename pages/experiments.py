@@ -16,7 +16,7 @@ with choice:
     title = st.selectbox(
         "Study", list(STUDIES), key="study", bind="query-params", label_visibility="collapsed"
     )
-st.write("Ask a question, say what you expect, train a few small models, and see.")
+st.write(f"{len(STUDIES)} questions, chosen above: say what you expect, train a few small models, and see.")
 
 
 def go(study: str) -> None:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import class_view, nav, runs_view, step_view, time_machine, train_view
+from ui import class_view, nav, run_player, runs_view, step_view, time_machine, train_view
 
 nav.require_app()
 
@@ -16,8 +16,11 @@ VIEWS = {
 
 st.title("Training")
 st.write("Watch a model learn: its loss falls from pure guessing towards the best that the text allows.")
-view = st.segmented_control(
-    "View", list(VIEWS), default="Train", required=True, key="watch",
-    bind="query-params", wrap=True, label_visibility="collapsed",
-)  # fmt: skip
+with st.container(horizontal=True, vertical_alignment="center"):
+    view = st.segmented_control(
+        "View", list(VIEWS), default="Train", required=True, key="watch",
+        bind="query-params", wrap=True, label_visibility="collapsed",
+    )  # fmt: skip
+    if view in ("One step", "Time machine"):
+        run_player.offer()
 VIEWS[str(view)]()

@@ -65,10 +65,7 @@ def draw(board: "Board", large: bool) -> None:
     """The standings, the best on top."""
     mine = {info.id for info in resources.run_store().list(session.owner())}
     rows = board.rows[:FIRST]
-    leader = rows[0]
-    unit = "bits per byte" if board.objective == "clm" else "nats per hidden token"
-    lead = f"{literal(leader.name)} leads with {format_number(leader.score, 4)} {unit}"
-    st.markdown(f"{'##' if large else '###'} {lead}")
+    st.markdown(f"{'##' if large else '###'} {_lead(board)}")
     show(
         standing_dots(
             [row.name for row in rows],
@@ -76,6 +73,7 @@ def draw(board: "Board", large: bool) -> None:
             unit=UNITS[board.objective],
             floor=_floor(board),
             mine=[i for i, row in enumerate(rows) if row.run_id in mine],
+            places=[row.place for row in rows],
             size=26 if large else 18,
         ),
         key="class_standings",
@@ -84,6 +82,8 @@ def draw(board: "Board", large: bool) -> None:
     said = "Press a dot to watch that run. The diamond is mine." if mine else "Press a dot to watch that run."
     if board.objective == "mlm":
         said += " Masked runs stand apart: hidden tokens are another task, which has no bits per byte."
+    if n := sum(row.imported for row in rows):
+        said += f" {counted(n, 'run')} of these came from a file (see All numbers)."
     if len(board.rows) > FIRST:
         said += f" {len(board.rows) - FIRST} more stand in the table."
     said += " Names are chosen in the view Train, under More settings, or later in the view Runs."
@@ -91,6 +91,16 @@ def draw(board: "Board", large: bool) -> None:
     _pick(board)
     with st.expander("All numbers"):
         _table(board, mine)
+
+
+def _lead(board: "Board") -> str:
+    """Who is first, or shares the first place, and with what."""
+    first = [row for row in board.rows if row.place == 1]
+    unit = "bits per byte" if board.objective == "clm" else "nats per hidden token"
+    who = f"{literal(first[0].name)} leads"
+    if len(first) > 1:
+        who = f"{len(first)} runs share the lead"
+    return f"{who} with {format_number(first[0].score, 4)} {unit}"
 
 
 def _pick(board: "Board") -> None:
@@ -137,6 +147,7 @@ def _table(board: "Board", mine: set[str]) -> None:
             "place": [row.place for row in rows],
             "run": [row.name for row in rows],
             "whose": ["mine" if row.run_id in mine else "" for row in rows],
+            "from": ["a file" if row.imported else "here" for row in rows],
             UNITS[board.objective]: [row.score for row in rows],
             "at step": [row.at_step for row in rows],
             "steps": [f"{row.step:,} of {row.steps:,}" for row in rows],

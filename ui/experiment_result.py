@@ -48,7 +48,7 @@ def draw(study: str, runs: list[Outcome], source: str, further: float) -> None:
             _PICTURES[study](few, key)
         st.markdown(f"**{literal(finding.words)}**".replace(" %", NARROW + "%"))
         if not finding.usual:
-            st.caption("Often it comes out otherwise: more steps, or another seed, may turn it.")
+            st.caption("Often it comes out otherwise: with more steps, another learning rate, another seed.")
         if law is not None:
             experiment_law.say(law)
         if study in _WORKED:
@@ -97,9 +97,6 @@ def _source_perplexity() -> float:
 
 def _rates(runs: Sequence[Outcome], key: str) -> None:
     show(_curves("learning-rate", runs), key=key)
-    for run in runs:
-        if run.diverged:
-            st.caption(literal(f"{run.label}: {run.message}"))
 
 
 def _by_setting(study: str) -> Callable[[Sequence[Outcome], str], None]:
@@ -137,7 +134,8 @@ def _objectives(runs: Sequence[Outcome], key: str) -> None:
         ]
         series = [viz.Series("fresh stories", *run.line("val_loss"), role="valid")]
         with column:
-            st.markdown(f"**{literal(run.label)}**: {findings.signals(run):,.0f} signals")
+            about = "" if causal else "about "  # each token is hidden by chance
+            st.markdown(f"**{literal(run.label)}**: {about}{findings.signals(run):,.0f} tokens scored")
             fig = viz.loss_curve(series, references=marks, objective=run.model.objective)
             fig.update_yaxes(title_text="loss (nats per token)" if causal else "loss (nats per hidden token)",
                              selector={"overlaying": None})  # fmt: skip
@@ -174,7 +172,13 @@ _WORKED: dict[str, Callable[[Sequence[Outcome]], None]] = {
 def _numbers(study: str, runs: list[Outcome], key: str) -> None:
     """All runs in a table, and their curves."""
     with st.expander("All numbers, and the curves"):
-        st.dataframe(_table(study, runs), hide_index=True, key=f"{key}_table")
+        st.dataframe(
+            _table(study, runs), hide_index=True, key=f"{key}_table", placeholder="–",
+            column_config={
+                name: st.column_config.NumberColumn(format="localized")
+                for name in ("weights", "tokens of text", "steps done", "tokens scored")
+            },
+        )  # fmt: skip
         if study not in ("held-out", "learning-rate", "objectives"):
             show(_curves(study, runs), key=f"{key}_curves")
 
@@ -188,7 +192,7 @@ def _table(study: str, runs: Sequence[Outcome]) -> dict[str, list[object]]:
         "steps done": [run.step for run in runs],
     }
     if study == "objectives":
-        columns["signals"] = [round(findings.signals(run)) for run in runs]
+        columns["tokens scored"] = [round(findings.signals(run)) for run in runs]
         columns["way to its floor (%)"] = [round(100 * findings.progress(run), 1) for run in runs]
         return columns
     for title, name in (("training loss (nats)", "train_loss"), ("loss on fresh stories (nats)", "val_loss")):

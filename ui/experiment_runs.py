@@ -20,9 +20,9 @@ POLL_SECONDS = 1.0
 
 
 def mine(study: str) -> "list[RunInfo]":
-    """This person's newest runs of a study, in the order of its labels."""
+    """This person's newest runs of a study, in the order of its labels; none that came out of a zip."""
     infos = resources.run_store().list(session.owner())
-    infos = [info for info in infos if experiments.study_of(info.group) == study]
+    infos = [info for info in infos if experiments.study_of(info.group) == study and not info.imported]
     if not infos:
         return []
     return newest([i for i in infos if i.group == infos[0].group], experiments.labels(study))
@@ -36,11 +36,16 @@ def seconds(specs: "list[RunSpec]") -> float:
     return experiments.study_seconds(specs, store.slots, timings)
 
 
+def problem(message: str) -> None:
+    """Remember a sentence that the page shows once, in its next run."""
+    st.session_state[_PROBLEM] = message
+
+
 def _start(specs: "list[RunSpec]") -> None:
     try:
         resources.run_store().start_many(specs, session.owner())
     except ValueError as error:
-        st.session_state[_PROBLEM] = str(error)
+        problem(str(error))
 
 
 def start(study: str, seed: int) -> None:
@@ -58,6 +63,11 @@ def start_larger(study: str, seed: int) -> None:
 def stop(group: str) -> None:
     """Stop the runs of a study; each keeps what it has learned. For `on_click`."""
     resources.run_store().stop_group(group, session.owner())
+
+
+def done(info: "RunInfo") -> bool:
+    """Whether a run is a result. One that diverged is one; one that was killed is not."""
+    return info.state == "finished" or info.diverged
 
 
 def unfinished(study: str, own: "list[RunInfo]") -> bool:
@@ -79,7 +89,7 @@ def go_on(study: str) -> None:
             if info.can_resume:
                 store.resume(info.id, session.owner())
     except ValueError as error:
-        st.session_state[_PROBLEM] = str(error)
+        problem(str(error))
     there = {info.label for info in own}
     specs = experiments.study_specs(study, own[0].train.seed)
     if missing := [spec for spec in specs if spec.label not in there]:
@@ -87,33 +97,37 @@ def go_on(study: str) -> None:
 
 
 def show_problem() -> None:
-    """Draw what kept a run from starting."""
+    """Draw what kept a run from starting, or a prediction from being kept."""
     if message := st.session_state.pop(_PROBLEM, ""):
         st.error(literal(message))
 
 
-def watch(study: str, own: "list[RunInfo]") -> None:
-    """The runs as they learn, anew each second."""
-    st.fragment(_live, run_every=POLL_SECONDS)(study, _standing(own))
+def watch(study: str, own: "list[RunInfo]", *, curves: bool) -> None:
+    """The runs as they learn, anew each second; without curves they give nothing away."""
+    st.fragment(_live, run_every=POLL_SECONDS)(study, _standing(own), curves)
 
 
 def _standing(own: "list[RunInfo]") -> tuple[tuple[str, str], ...]:
     return tuple((info.id, info.state) for info in own)
 
 
-def _live(study: str, standing: tuple[tuple[str, str], ...]) -> None:
+def _live(study: str, standing: tuple[tuple[str, str], ...], curves: bool) -> None:
     own = mine(study)
     if _standing(own) != standing:
         st.rerun()  # a run ended or began: other buttons, or the result
     _progress(own)
-    draw_curves(study, outcomes(resources.run_store(), own))
+    if curves:
+        draw_curves(study, outcomes(resources.run_store(), own))
 
 
 def _progress(own: "list[RunInfo]") -> None:
     """A bar for each run, and how long it will be."""
     waiting = sum(info.state == "queued" for info in own)
-    left = max((info.eta_s or 0.0 for info in own), default=0.0)
-    said = f"{sum(not info.active for info in own)} of {len(own)} runs are done"
+    at_work = [info.eta_s for info in own if info.active and info.state != "queued"]
+    left = max((eta for eta in at_work if eta is not None), default=0.0) if None not in at_work else 0.0
+    said = f"{sum(done(info) for info in own)} of {len(own)} runs are done"
+    if broken := sum(info.state == "failed" and not done(info) for info in own):
+        said += f", {broken} broke off and can go on later"
     said += f", {waiting} wait for their turn" if waiting else ""
     st.caption(said + (f". Those that run now need about {duration(left)} more." if left else "."))
     with st.grid(3, min_column_width=200, gap="small"):

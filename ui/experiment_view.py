@@ -33,14 +33,23 @@ def draw(study: str) -> None:
     source = _source(study, found) if found else ""
     if predicted is not None:
         _kept(study, words, predicted, found.get(source))
-    _buttons(study, own, predicted is not None)
-    experiment_runs.show_problem()
+    if source and not experiment_runs.unfinished(study, own):
+        _result(study, found[source], source)  # the picture first
+        _run_it(study, own, predicted is not None)
+        return
+    _run_it(study, own, predicted is not None)
     if active:
-        experiment_runs.watch(study, own)
+        experiment_runs.watch(study, own, curves=predicted is not None)
     elif source:
         _result(study, found[source], source)
     elif predicted is not None:
         st.info("No result came with the app for this study. Run it here.")
+
+
+def _run_it(study: str, own: "list[RunInfo]", ready: bool) -> None:
+    """The buttons, and what kept the last press from working."""
+    _buttons(study, own, ready)
+    experiment_runs.show_problem()
 
 
 # ---- the prediction
@@ -53,7 +62,9 @@ def _predictions() -> Predictions:
 def commit(study: str) -> None:
     """Keep what was chosen. For `on_click`."""
     answer = st.session_state.get(f"experiments_guess_{study}")
-    if answer is not None:
+    if answer is None:
+        experiment_runs.problem("Say first what you expect.")
+    else:
         _predictions().commit(study, answer)
 
 
@@ -80,7 +91,9 @@ def _ask(study: str, words: StudyWords) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
                 "This is my prediction", key=f"experiments_commit_{study}", icon=":material/lock:",
-                type="primary", disabled=st.session_state.get(key) is None, on_click=commit, args=(study,),
+                type="primary", on_click=commit, args=(study,),
+                # a number counts when its box is left, and the press on this button is what leaves it
+                disabled=bool(words.choices) and st.session_state.get(key) is None,
             )  # fmt: skip
             st.markdown(":small[The result is shown after it.]")
 
@@ -135,7 +148,7 @@ def _buttons(study: str, own: "list[RunInfo]", ready: bool) -> None:
                 "Go on", key="experiments_go_on", icon=":material/play_arrow:", type="primary",
                 on_click=experiment_runs.go_on, args=(study,),
             )  # fmt: skip
-            st.markdown(f":small[{sum(_done(i) for i in own)} of {len(own)} runs are done.]")
+            st.markdown(f":small[{sum(experiment_runs.done(i) for i in own)} of {len(own)} runs are done.]")
             return
         seed = own[0].train.seed + 1 if own else 0
         specs = list(experiments.study_specs(study, seed))
@@ -162,10 +175,6 @@ def _larger_button(study: str, own: "list[RunInfo]") -> None:
         f"Train the larger one (about {n})", key="experiments_larger", icon=":material/science:",
         type="primary", on_click=experiment_runs.start_larger, args=(study, own[0].train.seed),
     )  # fmt: skip
-
-
-def _done(info: "RunInfo") -> bool:
-    return info.state == "finished" or info.diverged
 
 
 # ---- the result
@@ -208,14 +217,14 @@ def _result(study: str, runs: list[Outcome], source: str) -> None:
     """The result of one's own runs, or the one that came with the app, which says so."""
     further = _further(study, runs)
     shipped = _shipped(study) if source == "shipped" else None
+    if shipped is not None and further:
+        runs = _hidden_at_first(study, runs)
+    experiment_result.draw(study, runs, source, further)
     if shipped is not None:
         st.caption(
             f"Result that came with the app: made on {shipped.made}, {len(shipped.outcomes)} runs, "
             f"{duration(shipped.seconds)} of training on {literal(shipped.machine)}, seed {shipped.seed}."
         )
-        if further:
-            runs = _hidden_at_first(study, runs)
-    experiment_result.draw(study, runs, source, further)
 
 
 def _hidden_at_first(study: str, runs: list[Outcome]) -> list[Outcome]:

@@ -93,8 +93,8 @@ WORDS = {
         "Tokenizer",
         "Which pieces should a text be cut into?",
         "Four runs on the same text, cut into bytes, characters, and BPE with 384 and 1,024 ids. Each step "
-        "reads the "
-        "same length of text, and each window spans 192 bytes.",
+        "reads about the same length of text, in windows of about 192 bytes. A larger vocabulary has a "
+        "larger table, so more weights.",
         "Which one needs the fewest bits for a byte of fresh text?",
         {
             "bytes": "Bytes",
@@ -109,7 +109,8 @@ WORDS = {
         "Six runs from 15,000 to 460,000 weights on the same text, 1,000 steps each. A law is fitted "
         "through their "
         "losses; then a model of a million weights is trained to test it.",
-        "A model with twice the weights: by how much does the distance to the lowest possible loss shrink?",
+        "A model with twice the weights: by how much does its distance shrink to the loss at which more "
+        "weights no longer help?",
         unit="%",
     ),
     "text-size": StudyWords(
@@ -118,7 +119,8 @@ WORDS = {
         "Six runs of the same model on 40 to 1,280 different stories, 600 steps each, the lowest loss on "
         "fresh stories "
         "counted. A law is fitted; then 3,840 stories test it.",
-        "Twice the text: by how much does the distance to the lowest possible loss shrink?",
+        "Twice the text: by how much does the distance shrink to the loss at which more text no longer "
+        "helps?",
         unit="%",
     ),
     "objectives": StudyWords(

@@ -121,11 +121,14 @@ def pair(chosen: ModelRef, other: ModelRef | None) -> tuple[ModelRef | None, Mod
 
 
 def _first_gap(text: GapText) -> set[int]:
-    """What is hidden before anybody has chosen: the longest word that has something on its right."""
-    words = [i for i, token in enumerate(text.seen[:-1]) if token.text.strip().isalpha()]
-    if not words:
-        return {0} if text.seen else set()
-    return {max(words, key=lambda i: (len(text.seen[i].data), i))}
+    """What is hidden before anybody has chosen: the longest word that has something on both sides.
+
+    Of several the one nearest to the middle, of a text without words its middle.
+    """
+    middle = len(text.seen) // 2
+    words = [i for i, token in enumerate(text.seen[:-1]) if i and token.text.strip().isalpha()]
+    best = max(words, key=lambda i: (len(text.seen[i].data), -abs(i - middle)), default=middle)
+    return {best} if text.seen else set()
 
 
 def hidden(ref: ModelRef, text: GapText, about: str) -> list[int]:

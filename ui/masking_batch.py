@@ -159,7 +159,7 @@ def _table(both: Both, counts: FateCounts) -> None:
             f"in {DRAWS:,} draws": [f"{count.many:,}" for count in counts.rows],
             "expected": [f"{count.expected:,.1f}" for count in counts.rows],
             "bounds": [f"{count.low:,} … {count.high:,}" for count in counts.rows],
-            "inside": ["✓ yes" if count.inside else "✗ no" for count in counts.rows],
+            "inside": ["yes" if count.inside else "no" for count in counts.rows],
         },
         hide_index=True,
     )
@@ -184,8 +184,8 @@ def _nothing(both: Both, counts: FateCounts) -> None:
     st.latex(worked_masking.none_chosen(n, SHARE))
     low, high = counts.empty_bounds
     st.write(
-        f"So likely a row of {counted(n, 'token')} has no target. In {DRAWS:,} rows: {counts.empty:,}; "
-        f"expected {counts.empty_expected:,.1f}, bounds {low:,} … {high:,}."
+        f"This is the chance that a row of {counted(n, 'token')} has no target. Of {DRAWS:,} rows "
+        f"{counts.empty:,} had none; expected {counts.empty_expected:,.1f}, bounds {low:,} … {high:,}."
     )
     st.caption(
         "The loss is a mean over the targets of a whole batch, so an empty row does no harm. Of an empty "

@@ -90,6 +90,8 @@ def draw(both: Both) -> None:
         if part == STEPS:
             fill_steps.draw(both, made)
         else:
+            if len(both.hidden) == 1:
+                st.caption("With one blank the first three ways are the same. Hide five to see them part.")
             _grid(both, made)
             _totals(both, made)
         if made.why:

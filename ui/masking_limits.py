@@ -25,11 +25,11 @@ TRY = "Once upon a time, there was a princess called Lily. She"
 
 def draw(both: Both) -> None:
     """Draw the view."""
-    place = gap_strip.draw(both)
     st.session_state.setdefault(LIMIT, PARTS[0])
     part = st.segmented_control(
         "Why", PARTS, required=True, key=LIMIT, persist_state="session", label_visibility="collapsed"
     )
+    place = None if part == PARTS[2] else gap_strip.draw(both)  # the tables by hand are of no text
     if part == PARTS[0]:
         _two_numbers(both)
         _one_text(both)
@@ -74,15 +74,18 @@ def _two_numbers(both: Both) -> None:
     """Perplexity and masked-token perplexity of this text, side by side and never in one column."""
     text, n = both.text, len(both.text.seen)
     left, right = st.columns(2, gap="medium")
+    n_numbers = 0
     if both.causal is not None and not text.typed:
         trace = resources.traced(both.causal, both.whole)
         if len(trace.tokens) > 1:
             loss = next_token_scores(trace.logits, [token.id for token in trace.tokens]).loss
             left.metric("Perplexity (causal model)", viz.format_perplexity(perplexity(loss)), border=True)
+            n_numbers += 1
             m = len(trace.tokens)
             left.caption(f"{m - 1:,} of {m:,} positions scored, each from its left.")
     known = [i for i in both.hidden if i not in text.typed]
     if known:
+        n_numbers += 1
         logits = hiding.from_both_sides(both.masked, tuple(text.ids), tuple(both.hidden))
         loss = mean_surprisal(logits, text.ids, known)
         right.metric(
@@ -92,10 +95,11 @@ def _two_numbers(both: Both) -> None:
             f"{len(known):,} of {n:,} positions scored ({len(known) / n:.0%}), each from all that is shown. "
             "It depends on which tokens are hidden: hide others, and it is another number."
         )
-    st.write(
-        "Both are e to the mean surprise, and that is all they share. They ask other questions with other "
-        "help, so the smaller one says nothing about which model is better."
-    )
+    if n_numbers == 2:
+        st.write(
+            "Both are e to the mean surprise, and that is all they share. They ask other questions with "
+            "other help, so the smaller one says nothing about which model is better."
+        )
 
 
 # ---- one text: the chain rule against masking each token in turn ----

@@ -55,10 +55,21 @@ TRY = (
 )  # fmt: skip
 
 
+def _first_texts(both: Both) -> tuple[str, str, str]:
+    """Two texts and a word to begin with; of the text of all pages if a vocabulary can’t spell ours."""
+    try:
+        for ref in meaning_data.models(both).values():
+            resources.tokenizer(ref).encode(COLD[0] + COLD[1])
+    except ValueError:
+        half = max(both.whole.rfind(" ", 0, len(both.whole) // 2 + 1), 0)
+        return both.whole[:half].strip(), both.whole[half:].strip(), ""
+    return COLD
+
+
 def draw(both: Both) -> None:
     """Draw the view."""
     state = st.session_state
-    for key, value in zip((FIRST, SECOND, WORD), COLD, strict=True):
+    for key, value in zip((FIRST, SECOND, WORD), _first_texts(both), strict=True):
         state.setdefault(key, value)
     state.setdefault(PART, PAIR)
     part = st.segmented_control(

@@ -63,9 +63,8 @@ def two_orders(both: Both, place: int | None) -> None:
         st.markdown(f"**The masked model**, a = {a}, b = {b}")
         st.latex(worked_masking.orders(found.a, found.b_after_a, found.b, found.a_after_b))
         st.caption(
-            "Fill a and then b, or b and then a: the two products differ by "
-            f"{viz.format_nats(abs(found.apart))}. Each order is a probability for itself. Nothing in the "
-            "training makes them the same one."
+            "Fill a and then b, or b and then a: two products. Each order is a probability for itself. "
+            "Nothing in the training makes them the same one."
         )
     with right:
         st.markdown("**The true source**")
@@ -128,8 +127,8 @@ def hand_made() -> None:
         total = [table.pseudo(a, b) for a, b in table.cells]
         st.latex(worked_masking.pseudo_total(total))
         st.caption(
-            "The two orders add up to 1 each. The product that the pseudo-log-likelihood is made of does "
-            "not, with a joint distribution or without one."
+            "The two orders add up to 1 each. The product that the pseudo-log-likelihood is made of need "
+            "not, even where there is a joint distribution."
         )
 
 

@@ -10,7 +10,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus
 from engine.plan import SIZES, Size, make_plan, make_tokenizer, parameter_count
 from engine.tokenizers import Tokenizer
-from ui import lesson, nav, resources, session, training_settings
+from ui import lesson, masking_meaning, nav, resources, session, training_settings
 from ui.text_choice import TEXTS, TextChoice, usable
 from ui.words import STATES, counted, duration, literal
 from viz import format_number
@@ -211,14 +211,15 @@ def _follow() -> None:
             st.button("Stop both", key="pair_stop", icon=":material/stop:",
                       on_click=partial(resources.run_store().stop_group, group, session.owner()))  # fmt: skip
         st.button(
-            "Use them here", key="pair_use", icon=":material/search:", on_click=_use, disabled=not ready
-        )
+            "Use them here", key="pair_use", icon=":material/search:", on_click=_use, disabled=not ready,
+            help="As soon as both have ended: before that they are no fair pair, and change while you look.",
+        )  # fmt: skip
         nav.link("training", "Watch one on the Training page", run=pair["mlm" if "mlm" in pair else "clm"].id)
 
 
 def _ready(pair: "dict[str, RunInfo]") -> bool:
-    """Whether both have saved something that can be looked at."""
-    return len(pair) == 2 and all(info.has_checkpoint for info in pair.values())
+    """Whether both have ended with something saved: while they learn, each view would show other weights."""
+    return len(pair) == 2 and all(info.has_checkpoint and not info.active for info in pair.values())
 
 
 def _bars(was_active: bool, was_ready: bool) -> None:
@@ -273,6 +274,8 @@ def _use() -> None:
     session.choose_model(causal.id)
     st.session_state["partner"] = masked.label
     st.session_state["hide"] = PAGE_FIRST_VIEW
+    for key in (masking_meaning.FIRST, masking_meaning.SECOND, masking_meaning.WORD):
+        st.session_state.pop(key, None)  # texts for the old models, which the new vocabulary may not spell
     if excerpt := _excerpt(pair["clm"]):
         session.set_text(excerpt)
 

@@ -16,11 +16,14 @@ from ui.possible import possible_story
 from ui.words import counted, literal
 
 NEAR = 16  # tokens in the small pictures around the gap
-TWICE = "There was once a brave dragon called Max. He would read all night long. Max"
+TWICE = (
+    "There was once a brave dragon called Max. He would read all night long. One cold night, Max heard a "
+    "loud noise in the garden."
+)
 TYPED = "Once upon a time, there was a [MASK] called Nora. She"
 TRY = (
     lesson.Step(
-        "Hide a name that comes back later: from both sides it is certain.",
+        "Hide a name that comes back later: from both sides it is all but certain.",
         "Max once", hiding.story, (TWICE, "Max", True),
     ),
     lesson.Step(
@@ -60,9 +63,9 @@ def _guesses(both: Both, place: int) -> None:
     if not isinstance(causal, str):
         _winner(both, place, masked, causal)
     if why_not:
-        st.caption(literal(why_not))
-        if not both.text.typed:
-            possible_story(both.masked, session.text())
+        said = not both.text.typed and possible_story(both.masked, session.text())
+        if not said:  # the same again, told by positions
+            st.caption(literal(why_not))
     _who_sees_whom(both, place)
     with st.expander("Work out these probabilities"):
         _formulas(causal, found_left, masked, found)
@@ -125,19 +128,15 @@ def _why(both: Both, place: int, masked: Side, causal: Side) -> None:
     else:
         grows = "grows" if why.tells > 0 else "falls"
         if abs(why.tells) < 5e-4:
-            told = "To an exact reader that makes no difference here."
+            told = "To an exact reader that makes no difference here: the lead was learned."
         else:
             told = (
                 f"For an exact reader the probability {grows} from {viz.format_prob(true_c)} (left) to "
-                f"{viz.format_prob(true_m)} (what the masked model is shown): {_signed(why.tells)} of the "
-                "lead."
+                f"{viz.format_prob(true_m)} (what the masked model is shown). That part of the lead is told; "
+                "the rest is how well each model learned."
             )
-        st.markdown(f"Why: {sees} {told} The rest, {_signed(why.learned)}, is how well each model learned.")
+        st.markdown(f"Why: {sees} {told}")
     st.latex(worked_masking.lead(p_m, p_c, true_m, true_c))
-
-
-def _signed(nats: float) -> str:
-    return ("−" if nats < 0 else "+") + viz.format_number(abs(nats), 2) + " nats"
 
 
 def _around(n: int, place: int) -> tuple[int, int]:

@@ -152,7 +152,7 @@ def controls(info: "RunInfo") -> Look:
         key="training_smoothing",
         persist_state="session",
         help="Half-life: each point becomes a mean of those before it, in which a step counts half as much "
-        "after so many more. The faint line is what was measured.",
+        "after so many more, so it lags behind a curve that falls. The faint line is what was measured.",
     )
     with st.container(horizontal=True, gap="medium"):
         log_x = st.toggle("Log steps", key="training_log_x", persist_state="session")

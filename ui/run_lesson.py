@@ -1,6 +1,7 @@
 """Below the picture of a run: what it writes, and its numbers worked out."""
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 DIGITS = 4  # significant, of a worked result
 _CHOSEN = "_training_chosen"
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
 
 
 def samples(records: list[Record]) -> None:
@@ -37,7 +39,12 @@ def samples(records: list[Record]) -> None:
 def _line(name: str, text: str) -> None:
     what, said = st.columns([1, 5])
     what.markdown(f"**{name}**")
-    said.text(text.strip("\n").replace("\n", viz.visible("\n") + "\n"))
+    said.text(_CONTROL.sub(_escaped, text.strip("\n")).replace("\n", viz.visible("\n") + "\n"))
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    """A sign without a shape, spelled like the bytes that are not text."""
+    return f"\\x{ord(sign.group()):02x}"
 
 
 def chosen(run_id: str) -> int | None:

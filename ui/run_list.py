@@ -48,15 +48,17 @@ def _facts(info: "RunInfo") -> str:
         literal(info.corpus["name"]),
         OBJECTIVES[objective],
         f"{format_count(parameter_count(info.model))} parameters",
-        f"step {format_count(info.step)} of {format_count(info.steps)}",
+        f"{format_count(info.steps)} steps"  # a running number would soon be wrong: this list is not redrawn
+        if info.active
+        else f"step {format_count(info.step)} of {format_count(info.steps)}",
         f"{duration(time.time() - info.created)} ago",
     ]
     now = reading.read(resources.run_store().history(info.id), info.model.vocab_size)
     if now is not None and math.isfinite(now.best_loss):
         name = "training loss" if now.val_loss is None else LOSS_NAMES[objective].lower()
         facts.append(f"best {name} {format_number(now.best_loss)}")
-        if now.bits_per_byte:
-            facts.append(f"{format_number(now.bits_per_byte)} bits per byte")
+        if now.best_bits_per_byte is not None:
+            facts.append(f"{format_number(now.best_bits_per_byte)} bits per byte")
     return " · ".join(facts)
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from ui import nav, run_choice, session
-from ui.words import counted
+from ui.words import counted, literal
+from viz import clip
 
 if TYPE_CHECKING:
     from engine.runs import RunInfo
@@ -91,6 +92,45 @@ def _look_inside(info: "RunInfo") -> None:
         on_click=session.choose_model,
         args=(use,),
         help="All pages then use this model.",
+    )
+
+
+def time_machine(info: "RunInfo") -> None:
+    """The way to the time machine of one's own run, once there is a moment to go back to."""
+    if not (info.has_checkpoint and info.owned_by(session.owner())):
+        return
+    st.button(
+        "Time machine of this run",
+        key="training_time_machine",
+        icon=":material/history:",
+        type="tertiary",
+        on_click=_go_back_in_time,
+        args=(info.id,),
+        help="Its kept moments, on the text of the sidebar. All pages then use this model.",
+    )
+
+
+def _go_back_in_time(run_id: str) -> None:
+    session.choose_model(f"run:{run_id}")
+    st.session_state["watch"] = "Time machine"
+
+
+def offer() -> None:
+    """Where another model is chosen than the run looked at: say whose this is, with a way to the run."""
+    ref, info = session.model(), run_choice.shown()
+    if ref is None or info is None or ref.id == f"run:{info.id}":
+        return
+    if not (info.has_checkpoint and info.owned_by(session.owner())):
+        return
+    st.markdown(f":small[This is {literal(clip(ref.name, 24))}.]", width="content")
+    st.button(
+        "Show my run instead",
+        key="training_offer",
+        type="tertiary",
+        icon=":material/history:",
+        on_click=session.choose_model,
+        args=(f"run:{info.id}",),
+        help=f"The run that you looked at: {literal(info.name)}. All pages then use this model.",
     )
 
 

@@ -11,10 +11,12 @@ from engine import reading
 from ui import resources, run_choice, runs_choice, session
 from ui.cells import table_csv
 from ui.runs_choice import RunSet
+from ui.words import literal
 
 if TYPE_CHECKING:
     from engine.run_info import RunInfo
 
+_ANSWER = "_runs_file"  # what became of a file, said beside its box: the top of the page is far away
 LARGEST_MB = 200  # of a file that is brought in: a large model with its moments has about 140
 
 
@@ -67,10 +69,11 @@ def _one(info: "RunInfo", others: Sequence[str]) -> None:
             key="runs_export",
             on_click="ignore",
             help="Its settings, text, vocabulary, numbers and checkpoints, to be opened in another Loupe.",
-            disabled=info.active,
         )
         if info.active:
-            st.caption("It is still going on: stop it before it can be taken away or deleted.")
+            st.caption(
+                "It is still going on: it is taken as its newest checkpoint has it. Stop it to delete it."
+            )
             return
         with st.popover("Delete", key="runs_delete"):
             st.markdown("The run, its curve and its model are removed for good.")
@@ -108,6 +111,9 @@ def _bring_in() -> None:
             on_change=_import,
             help="A file that was taken away here or in another Loupe. It is checked first.",
         )  # fmt: skip
+        good, said = st.session_state.pop(_ANSWER, (True, ""))
+        if said:
+            (st.success if good else st.error)(literal(said))
 
 
 def _import() -> None:
@@ -116,10 +122,14 @@ def _import() -> None:
     file = st.session_state.get("runs_upload")
     if file is None:
         return
+    store = resources.run_store()
     try:
-        runs_choice.add(import_run(resources.run_store(), file.getvalue(), session.owner()))
+        run_id = import_run(store, file.getvalue(), session.owner())
     except ValueError as error:
-        run_choice.problem(str(error))
+        st.session_state[_ANSWER] = False, str(error)
+    else:
+        runs_choice.add(run_id)
+        st.session_state[_ANSWER] = True, f"{store.info(run_id).name} is here now, in the picture above."
 
 
 def records_table(sets: Sequence[RunSet]) -> pd.DataFrame:

@@ -118,8 +118,8 @@ def _two(sets: Sequence[RunSet], found: Sequence[Result], key: str) -> None:
         )
     else:
         st.warning(
-            f"{lower} ends {size} {unit} lower, which is no more than chance: the seed alone moves such a "
-            f"difference by up to {chance} {unit} in 19 of 20 cases. It says nothing yet; more seeds may."
+            f"{lower} ends {size} {unit} lower, which may be chance: the seed alone moves such a difference "
+            f"by up to {chance} {unit} in 19 of 20 cases. It says nothing yet; more seeds may."
         )
     st.latex(worked_runs.margin(against, one, two))
     st.caption(

@@ -71,8 +71,14 @@ def _joules(info: "RunInfo") -> float:
     return math.nan if info.joules is None else info.joules
 
 
-def results(sets: Sequence[RunSet], found: Sequence[Result]) -> None:
-    """One row a set: its numbers, the mean over seeds where there are several."""
+def results(sets: Sequence[RunSet], found: Sequence[Result], quantity: str) -> None:
+    """One row a set: its numbers, the mean over seeds where there are several.
+
+    Args:
+        sets: of one objective.
+        found: their results.
+        quantity: in which they can be compared; bits per byte stand first where losses can't be.
+    """
     masked = sets[0].objective == "mlm"
     columns: dict[str, list[Any]] = {
         "run": [each.tag for each in sets],
@@ -92,6 +98,9 @@ def results(sets: Sequence[RunSet], found: Sequence[Result]) -> None:
     empty = {name for name, values in columns.items() if all(v is None for v in values)}
     if masked:
         empty.add("bits per byte")
+    if quantity == "bits_per_byte":
+        first = ["run", "state", "bits per byte"]
+        columns = {name: columns[name] for name in [*first, *(n for n in columns if n not in first)]}
     if all(len(each.infos) == 1 for each in sets):
         empty |= {"seeds", "± seeds"}
     whole = {"seeds", "at step", "weights", "tokens", "seconds"}

@@ -72,7 +72,7 @@ def _together(ids: tuple[str, ...], standing: tuple[str, ...], look: runs_pictur
             st.markdown(f"**It guesses the {OBJECTIVES[objective]}**")
         shared = runs_picture.draw(alike, look)
         kept = [alike[i] for i in shared.kept]
-        runs_tables.results(kept, [runs_tables.result(each) for each in kept])
+        runs_tables.results(kept, [runs_tables.result(each) for each in kept], shared.quantity)
 
 
 def _nothing_yet() -> None:

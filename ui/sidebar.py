@@ -9,6 +9,7 @@ from ui.resources import ModelRef
 from viz import format_count
 
 _READS = {"clm": "causal", "mlm": "masked"}
+_ASKED = "_model_asked_for"
 
 
 def draw(page: str) -> DeltaGenerator:
@@ -37,17 +38,29 @@ def finish(place: DeltaGenerator) -> None:
 
 def _model_picker() -> None:
     refs = {ref.id: ref for ref in resources.available_models(session.owner())}
+    _linked(refs)
     chosen = st.selectbox(
         "Model",
         list(refs),
         format_func=lambda model_id: refs[model_id].label if model_id in refs else str(model_id),
         key="model",
         bind="query-params",
+        on_change=lambda: st.session_state.pop(_ASKED, None),
         disabled=not refs,
         placeholder="No model yet: train one",
         help="The model that all pages look into. Your own runs appear here with their first checkpoint.",
     )
     session.remember_model(refs.get(chosen or "") or next(iter(refs.values()), None))
+
+
+def _linked(refs: dict[str, ModelRef]) -> None:
+    """A reload or a link may name a run before this browser has said whose runs are its: choose it then."""
+    state, ids = st.session_state, {ref.label: ref.id for ref in refs.values()}
+    asked = st.query_params.get("model")
+    if asked and asked not in ids and "model" not in state:
+        state[_ASKED] = asked
+    elif state.get(_ASKED) in ids:
+        state["model"] = ids[state.pop(_ASKED)]
 
 
 def _badge(place: DeltaGenerator, ref: ModelRef) -> None:

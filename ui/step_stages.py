@@ -182,7 +182,7 @@ def update(stage: Stage) -> None:
         _moved(part, taken.learning_rate)
     with left:
         percent = [100 * p.ratio if np.isfinite(p.ratio) else 0.0 for p in taken.parts]
-        fig = part_bars(names, percent, title="update, % of the size of the weights", log_x=True)
+        fig = part_bars(names, percent, title="update, % of the size of the weights")
         show(fig, key="step_update")
     kind = "Muon for the matrices of the layers, AdamW for the rest" if (
         stage.stepper.config.optimizer == "muon"
@@ -229,6 +229,11 @@ def _text(stage: Stage, text: str) -> None:
     with st.container(height=130 if len(ids) > 24 else "content", border=len(ids) > 24):
         chosen = token_strip(
             window.segments, key="step_place", selected=len(ids) - 1, label="The text: choose a token"
+        )
+    if window.unused:
+        st.caption(
+            f"Only the last {viz.format_count(len(ids))} of {viz.format_count(window.n_tokens)} tokens: "
+            "the model can’t see more. They are counted from 0 here."
         )
     at = min(len(ids) - 1 if chosen is None else int(chosen), len(ids) - 1)
     previous = stage.stepper.previous

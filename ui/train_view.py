@@ -39,8 +39,8 @@ def start() -> None:
 
 
 def start_with(**settings: Any) -> None:
-    """Change settings, then start. For `on_click`."""
-    training_settings.fill(**settings)
+    """Change settings, then start a run named after them. For `on_click`."""
+    training_settings.fill(name="", **settings)
     start()
     run_choice.point_up()
 
@@ -48,7 +48,14 @@ def start_with(**settings: Any) -> None:
 def learn_by_heart() -> None:
     """200 steps on a text of one's own: the pasted one, or else a letter."""
     paste = training_settings.value("paste")
-    start_with(text="pasted", paste=paste if paste.strip() else LETTER, tokenizer="characters", steps=200)
+    start_with(
+        text="pasted",
+        paste=paste if paste.strip() else LETTER,
+        tokenizer="characters",
+        objective="clm",
+        steps=200,
+        learning_rate=training_settings.RATES[training_settings.value("optimizer")],
+    )
 
 
 def learn_hidden() -> None:
@@ -87,11 +94,12 @@ def draw() -> None:
         with left:
             run_view.before_the_first_run(training_settings.value("objective"))
     else:
-        with left:
-            run_curve.take_away(info.id)
         with top:
             run_view.watch(info, left.container())
-    with settings:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                run_curve.take_away(info.id)
+                run_player.time_machine(info)
+    with settings, st.container(key="training_next" if info else None):  # frame.css puts it first on a phone
         st.markdown("**The next run**")
         training_form.draw()
 

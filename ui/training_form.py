@@ -169,6 +169,7 @@ def _more() -> None:
         0.0,
         0.5,
         step=0.05,
+        disabled=value("text") == "stories",
         help="End of the text that is only for checking. The stories have their own.",
     )
     _number(

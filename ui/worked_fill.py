@@ -15,15 +15,21 @@ def product(probs: Sequence[float], *, digits: int = 3) -> str:
         probs: of the fillers, in the order in which they were filled; all above 0.
         digits: of the result.
     """
-    n = tie(lambda *p: math.prod(p), *probs, digits=digits)
+
+    def log_product(*p: float) -> float:
+        return math.fsum(math.log(x) for x in p)
+
+    n = tie([lambda *p: math.prod(p), log_product], *probs, digits=[digits, 4])
     terms = [tex(p, n) for p in probs]
     shown = r" \cdot ".join(terms if len(terms) <= MOST_TERMS else [*terms[:3], r"\dots", terms[-1]])
-    total = math.prod(probs)
+    logs = rf"\ln p &= {tex(log_product(*probs), 4)}\ \text{{nats}}"
+    if len(probs) == 1:
+        return aligned(rf"p(\text{{filler}}) &= {shown}", logs)
     return aligned(
         rf"p(\text{{fillers}}) &= \prod_{{k=1}}^{{{len(probs)}}} p_k",
         rf"&= {shown}",
-        rf"&= {tex(total, digits)}",
-        rf"\ln p &= {tex(math.fsum(math.log(p) for p in probs), 4)}\ \text{{nats}}",
+        rf"&= {tex(math.prod(probs), digits)}",
+        logs,
     )
 
 

@@ -45,17 +45,29 @@ def lead(masked: float, causal: float, true_masked: float | None, true_causal: f
 
 
 def orders(a: float, b_after_a: float, b: float, a_after_b: float, *, star: bool = False) -> str:
-    """Two products: one gap filled first, or the other. `star` marks true probabilities."""
+    """Two products: one gap filled first, or the other, and how far apart they are in nats.
+
+    `star` marks true probabilities: of these both orders give one product.
+    """
     p = "p^{*}" if star else "p"
+    first, second = a * b_after_a, b * a_after_b
+    apart = math.log(second) - math.log(first) if first > 0 and second > 0 and not star else 0.0
+    digits = 4
+    if abs(apart) > 1e-9:
+        digits = max(4, tie(lambda x, y: math.log(x / y), second, first, digits=3))
 
     def product(x: float, y: float) -> str:
-        n = tie(lambda s, t: s * t, x, y, digits=4)
-        return rf"{tex(x, n)} \cdot {tex(y, n)} = {tex(x * y, 4)}"
+        n = tie(lambda s, t: s * t, x, y, digits=digits)
+        return rf"{tex(x, n)} \cdot {tex(y, n)} = {tex(x * y, digits)}"
 
-    return aligned(
+    lines = [
         rf"{p}(a)\,{p}(b \mid a) &= {product(a, b_after_a)}",
         rf"{p}(b)\,{p}(a \mid b) &= {product(b, a_after_b)}",
-    )
+    ]
+    if abs(apart) > 1e-9:
+        ratio = rf"\ln\frac{{{tex(second, digits)}}}{{{tex(first, digits)}}}"
+        lines.append(rf"\text{{apart}} &= {ratio} = {tex(apart, 3)}\ \text{{nats}}")
+    return aligned(*lines)
 
 
 def log_probability(total: float, n: int) -> str:

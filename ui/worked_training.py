@@ -80,7 +80,8 @@ def update_ratio(update: float, weights: float, *, digits: int = 3) -> str:
     n = tie(lambda a, b: a / b, update, weights, digits=digits)
     return aligned(
         r"\frac{\lVert \Delta w \rVert}{\lVert w \rVert}"
-        rf" &= \frac{{{tex(update, n)}}}{{{tex(weights, n)}}} = {tex(update / weights, digits)}"
+        rf" &= \frac{{{tex(update, n)}}}{{{tex(weights, n)}}} = {tex(update / weights, digits)}",
+        rf"&= {tex(100 * update / weights, digits)}\,\%",
     )
 
 

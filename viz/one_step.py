@@ -6,14 +6,13 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from viz.curves import round_ticks
-from viz.text import escape, format_number, format_tick
+from viz.text import escape, format_number
 from viz.theme import FONT_SIZE, INK, MODEL, NEUTRAL, finish
 
 
 def part_bars(
     names: Sequence[str], values: ArrayLike, *, title: str, second: ArrayLike | None = None,
-    labels: tuple[str, str] = ("", ""), log_x: bool = False,
+    labels: tuple[str, str] = ("", ""),
 ) -> go.Figure:  # fmt: skip
     """A bar for each part of a model, the first on top.
 
@@ -23,7 +22,6 @@ def part_bars(
         title: of the axis, with the unit.
         second: (K,) another number of each part, as paler bars.
         labels: what the two kinds of bars are, for the legend.
-        log_x: a logarithmic axis, where numbers of 0 have no bar.
     """
     rows = [np.asarray(v, np.float64) for v in ([values] if second is None else [values, second])]
     fig = go.Figure()
@@ -31,7 +29,7 @@ def part_bars(
         fig.add_trace(
             go.Bar(
                 y=np.arange(len(row), dtype=np.int32),
-                x=np.where(row > 0, row, np.nan) if log_x else row,
+                x=row,
                 orientation="h",
                 name=escape(labels[k] or title),
                 marker={"color": NEUTRAL, "pattern": {"shape": "/", "size": 5, "solidity": 0.5}}
@@ -48,19 +46,8 @@ def part_bars(
             )
         )
     seen = np.concatenate(rows)
-    top, least = float(seen.max(initial=0.0)) or 1.0, float(seen[seen > 0].min(initial=np.inf))
-    if log_x:
-        least = least if np.isfinite(least) else 0.1
-        ticks = round_ticks(least, max(top, least * 10), most=6)
-        fig.update_xaxes(
-            type="log",
-            range=[np.log10(least / 2), np.log10(top) + 0.25 * (np.log10(top / least) + 1)],
-            tickvals=ticks,
-            ticktext=[format_tick(v) for v in ticks],
-        )
-    else:
-        fig.update_xaxes(range=[0, top * 1.25], nticks=5)
-    fig.update_xaxes(title_text=escape(title))
+    top = float(seen.max(initial=0.0)) or 1.0
+    fig.update_xaxes(title_text=escape(title), range=[0, top * 1.25], nticks=5)
     fig.update_yaxes(
         tickvals=list(range(len(names))), ticktext=[escape(name) for name in names],
         range=[len(names) - 0.5, -0.5], showgrid=False,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from viz.curves import Reference, reference_line, round_ticks
 from viz.text import format_number, format_tick
-from viz.theme import MODEL, NEUTRAL, TRUE, finish, rgb
+from viz.theme import MODEL, NEUTRAL, finish, rgb
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ def law_figure(
         said += f" Foretold for the larger one: {foretold.low:.2f} to {foretold.high:.2f} nats"
         said += f"; it reached {foretold.came:.3f}." if foretold.came is not None else "."
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
-    return finish(fig, height=400, alt=f"Loss against {x_title}. {said}", legend=legend, showlegend=True)
+    return finish(fig, height=360, alt=f"Loss against {x_title}. {said}", legend=legend, showlegend=True)
 
 
 def _law(fig: go.Figure, law: LawLines) -> None:
@@ -118,7 +118,7 @@ def _foretold(fig: go.Figure, told: Foretold) -> None:
         fig.add_trace(
             go.Scatter(
                 x=[told.size], y=[told.came], mode="markers", name="what came",
-                marker={"symbol": "diamond", "size": 14, "color": TRUE},
+                marker={"symbol": "diamond", "size": 15, "color": MODEL},  # one more run, not the true source
                 hovertemplate="the larger one<br>%{x:,} · %{y:.4f} nats<extra></extra>",
             )
         )  # fmt: skip
@@ -142,11 +142,11 @@ def _axes(
         wide += [float(np.min(law.sizes)), float(np.max(law.sizes))]
     low, high = 0.85 * min(seen), 1.1 * max(seen)
     left, right = 0.85 * min(wide), 1.15 * max(wide)
-    for update, title, a, b in (
-        (fig.update_xaxes, x_title, left, right),
-        (fig.update_yaxes, "loss (nats per token)", low, high),
+    for update, title, a, b, most in (
+        (fig.update_xaxes, x_title, left, right, 4),  # long numbers, and phones are narrow
+        (fig.update_yaxes, "loss (nats per token)", low, high, 6),
     ):
-        ticks = round_ticks(a, b, most=6)
+        ticks = round_ticks(a, b, most=most)
         update(
             title_text=title, type="log", range=[math.log10(a), math.log10(b)], tickvals=ticks,
             ticktext=[format_tick(v) for v in ticks],

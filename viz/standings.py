@@ -16,6 +16,7 @@ def standing_dots(
     unit: str,
     floor: float | None = None,
     mine: Sequence[int] = (),
+    places: Sequence[int] | None = None,
     size: int = 18,
 ) -> go.Figure:
     """How runs stand, the best on top: a dot for each, large enough to be read from the back of a room.
@@ -25,10 +26,12 @@ def standing_dots(
         values: their numbers, the lower the better.
         unit: names the axis.
         floor: what no model can get below, or None.
-        mine: places of one's own runs; they have a diamond and the word "mine".
+        mine: indices of one's own runs; they have a diamond and the word "mine".
+        places: of the runs, from 1; equal numbers may share one. By default 1, 2, 3 ...
         size: of the letters in pixels.
     """
     n, own = len(names), set(mine)
+    places = range(1, n + 1) if places is None else places
     y = np.arange(n, dtype=np.int32)
     best = min(values, default=0.0) if floor is None else floor
     fig = go.Figure()
@@ -51,7 +54,8 @@ def standing_dots(
             textfont={"size": size, "color": INK},
             cliponaxis=False,
             customdata=[
-                f"{i + 1}. {escape(name)}: {v:.6g} {escape(unit)}" for i, (name, v) in _each(names, values)
+                f"{place}. {escape(name)}: {v:.6g} {escape(unit)}"
+                for place, name, v in zip(places, names, values, strict=True)
             ],
             hovertemplate="%{customdata}<extra></extra>",
             name=escape(unit),
@@ -60,9 +64,11 @@ def standing_dots(
     seen = [*values, *([] if floor is None else [floor])]
     low, high = min(seen, default=0.0), max(seen, default=1.0)
     pad = (high - low) or 0.1
-    fig.update_xaxes(title_text=unit, range=[low - 0.06 * pad, high + 0.04 * pad])
-    labels = [
-        f"{i + 1} {escape(clip(name, 18))}{' (mine)' if i in own else ''}" for i, name in enumerate(names)
+    # Few ticks, never turned: on a phone there is little room, and every dot has its number anyway.
+    fig.update_xaxes(title_text=unit, range=[low - 0.06 * pad, high + 0.04 * pad], nticks=4, tickangle=0)
+    labels = [  # of one length with and without "(mine)", so that a phone doesn't cut them off
+        f"{place} {escape(clip(name, 11 if i in own else 18))}{' (mine)' if i in own else ''}"
+        for i, (place, name) in enumerate(zip(places, names, strict=True))
     ]
     fig.update_yaxes(
         tickvals=y, ticktext=labels, range=[n - 0.4, -0.6 - 0.5 * (floor is not None)], showgrid=False
@@ -80,7 +86,3 @@ def standing_dots(
     fig.update_xaxes(tickfont_size=max(13, size - 4), title_font_size=max(13, size - 4))
     fig.update_annotations(font_size=max(13, size - 4))
     return fig
-
-
-def _each(names: Sequence[str], values: Sequence[float]) -> list[tuple[int, tuple[str, float]]]:
-    return list(enumerate(zip(names, values, strict=True)))

@@ -95,7 +95,7 @@ def test_a_typed_mask_is_one_chip(server: Server, browse: Browse) -> None:
     page = browse()
     open_masking(server, page, "Once upon a time, there was a [MASK] called Nora. She")
     expect(gaps(page)).to_have_count(1)
-    expect(gaps(page)).to_have_text("[MASK]")
+    expect(gaps(page)).to_have_text("·[MASK]")  # with the space before it: words carry theirs
     no_exception(page)
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -92,5 +93,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]
     for info in store.list():
         pid = read_json(info.folder / "status.json").get("pid")
         if info.active and pid and pid != os.getpid():
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it ended by itself a moment ago
+                os.kill(pid, signal.SIGKILL)
     store.close()

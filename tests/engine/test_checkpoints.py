@@ -408,6 +408,15 @@ def test_a_full_disk_leaves_the_old_folder(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["one"]
 
 
+def test_an_old_folder_whose_successor_is_there_is_swept_away(tmp_path):
+    """A writer died after it had put the new folder in place and before it removed the old one."""
+    letters = char_tokenizer("abcdefgh")
+    save_checkpoint(tmp_path / "0000001", Checkpoint(small(), letters, step=1))
+    (tmp_path / ".0000001.old").mkdir()
+    save_checkpoint(tmp_path / "0000002", Checkpoint(small(), letters, step=2))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["0000001", "0000002"]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked writers")
 def test_kill_9_while_saving(tmp_path):
     """20 writers are killed at random moments; after each, the newest listed checkpoint opens."""

@@ -54,7 +54,11 @@ def test_held_out_rises_when_it_rises() -> None:
 
 @pytest.mark.parametrize(
     ("losses", "train", "answer", "usual"),
-    [([6.2, 3.0, 3.0], [6.2, 2.0, 0.2], "stops", True), ([6.2, 3.0, 1.1], [6.2, 3.0, 1.0], "falls", False)],
+    [
+        ([6.2, 3.0, 3.0], [6.2, 2.0, 0.2], "stops", True),
+        ([6.2, 3.0, 1.1], [6.2, 3.0, 1.0], "falls", False),
+        ([6.2, 3.0, 2.0], [6.2, 2.0, 1.0], "falls", False),  # a gap opens, but nothing has stopped yet
+    ],
 )
 def test_held_out_says_what_came_otherwise(
     losses: list[float], train: list[float], answer: str, usual: bool
@@ -92,6 +96,11 @@ def test_a_leak_that_does_something_else_is_told_as_such(
     assert (found.answer, found.usual) == (answer, False)
 
 
+def test_a_text_that_leaked_is_not_said_to_be_known_by_heart() -> None:
+    found = find("contamination", leaks((1.65, 0.67), (1.44, 1.42)))  # perplexity 1.95, the source has 1.29
+    assert found.answer == "leaked" and "by heart" not in found.words
+
+
 def rates(high: Outcome) -> list[Outcome]:
     return [run("0.00003", [6.2, 5.9]), run("0.004", [6.2, 1.9]), run("0.1", [6.2, 4.4]), high]
 
@@ -114,17 +123,33 @@ def test_context_names_the_best_and_says_so_if_it_is_not_the_longest() -> None:
     found = find("context", runs)
     assert found.answer == "64 tokens" and not found.usual and "0.10 nats behind" in found.words
     assert find("context", runs[:2]).usual
+    shortest = find("context", [run("8 tokens", [6.0, 0.9]), run("16 tokens", [6.0, 1.0])])
+    assert shortest.words.startswith("The shortest window, 8 tokens, ended lowest, at 0.90 nats.")
+    dented = [run(f"{n} tokens", [6.0, x]) for n, x in ((8, 1.4), (64, 1.5), (128, 1.0))]
+    assert "all the way" in find("context", runs[:2]).words
+    assert "all the way" not in find("context", dented).words
 
 
 def test_shapes_that_are_level_are_called_level() -> None:
     found = find("shape", [run("1 layer", [6.0, 1.00]), run("2 layers", [6.0, 1.01]), run("8", [6.0, 1.02])])
-    assert "no clear difference" in found.words
+    assert "no clear difference" in found.words and "100 steps each" in found.words
 
 
 def test_vocabularies_are_ranked_by_bits_per_byte_and_not_by_loss() -> None:
     runs = [run("bytes", [5.5, 0.4], per_byte=0.58), run("BPE", [6.2, 1.2], per_byte=0.50)]
     found = find("tokenizer", runs)
     assert found.answer == "BPE" and "Loss per token would name bytes" in found.words
+    # 0.4 / (0.58 ln 2) = 0.995 and 1.2 / (0.5 ln 2) = 3.462 bytes a token
+    assert "shorter, 1.0 bytes against 3.5" in found.words and "alike" not in found.words
+
+
+def test_vocabularies_that_cut_alike_are_not_ranked_against_each_other() -> None:
+    runs = [
+        run("bytes", [5.5, 0.96], per_byte=1.385),
+        run("characters", [4.0, 1.07], per_byte=1.509),  # 1.00 and 1.02 bytes a token
+        run("BPE", [6.2, 1.01], per_byte=0.405),
+    ]
+    assert "Bytes and characters cut this text nearly alike" in find("tokenizer", runs).words
 
 
 def test_objectives_are_compared_by_the_way_to_their_own_floors() -> None:

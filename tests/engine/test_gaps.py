@@ -34,8 +34,22 @@ def test_mask_typed_is_exactly_one_mask_id(tokenizer: Tokenizer) -> None:
     assert [t.id for t in tokens].count(tokenizer.mask_id) == 1
     assert b"".join(t.data for t in tokens).decode() == text
     assert [t.byte_start for t in tokens][1:] == [t.byte_end for t in tokens][:-1]
-    assert [text[t.start] for t in tokens if t.id == tokenizer.mask_id] == ["["]
+    assert (
+        text[next(t.start for t in tokens if t.id == tokenizer.mask_id) :].lstrip().startswith("[MASK] sat")
+    )
     assert tokenizer.mask_id not in tokenizer.encode(text)  # everywhere else it is plain text
+
+
+def test_the_space_before_a_typed_mask_belongs_to_the_gap_where_words_carry_theirs() -> None:
+    pieces, characters = TOKENIZERS[1], TOKENIZERS[2]
+    assert pieces.encode("the cat sat") == [t.id for w in ("the", " cat", " sat") for t in pieces.tokens(w)]
+    ids = [t.id for t in gap_tokens(pieces, "the [MASK] sat")]
+    assert ids == [*pieces.encode("the"), pieces.mask_id, *pieces.encode(" sat")]
+    assert [t.data for t in gap_tokens(pieces, "[MASK][MASK]  [MASK]")] == [
+        b"[MASK]", b"[MASK]", b" ", b" [MASK]"
+    ]  # fmt: skip
+    ids = [t.id for t in gap_tokens(characters, "the [MASK] sat")]
+    assert ids == [*characters.encode("the "), characters.mask_id, *characters.encode(" sat")]
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=lambda t: t.name)

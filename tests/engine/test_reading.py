@@ -150,3 +150,19 @@ def test_the_newest_evaluation_is_compared_with_one_a_quarter_of_the_steps_back(
     assert now is not None and (now.earlier_step, now.earlier_loss) == (75, 2.0)
     first = read([evaluation(0, 6.2, 6.2), evaluation(10, 5.0, 5.0)], 512)
     assert first is not None and math.isnan(first.earlier_loss)
+
+
+def test_the_best_bits_per_byte_belong_to_the_best_loss():
+    bytes_per_token = 2.0  # bits per byte = nats / (ln 2 * bytes per token)
+    losses = [3.0, 1.5, 2.5]
+    evals = [
+        {"kind": "eval", "step": n * 10, "train_loss": loss, "val_loss": loss,
+         "bits_per_byte": loss / (math.log(2) * bytes_per_token)}
+        for n, loss in enumerate(losses)
+    ]  # fmt: skip
+    now = read(evals, 256)
+    assert now is not None and now.best_loss == 1.5 and now.best_step == 10
+    assert now.best_bits_per_byte == pytest.approx(1.5 / (math.log(2) * 2.0))
+    assert now.bits_per_byte == pytest.approx(2.5 / (math.log(2) * 2.0)), "that of the newest"
+    without = read([{**evals[0], "val_loss": None, "bits_per_byte": None}], 256)
+    assert without is not None and without.best_bits_per_byte is None

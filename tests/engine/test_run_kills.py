@@ -27,6 +27,7 @@ def test_ten_kills_at_random_moments(store):
         lines = dice.randrange(1, 11)  # so many new lines, and then anywhere in what comes
         begin = len(metrics.read_bytes().splitlines()) if kills else 0
         store.resume(run_id, "me")
+        store.warm()  # the next worker comes up while this one trains
         pid = read_json(store.root / run_id / "status.json")["pid"]
         wait_for(lambda n=begin + lines: metrics.exists() and len(metrics.read_bytes().splitlines()) >= n)
         time.sleep(dice.random() * 0.03)

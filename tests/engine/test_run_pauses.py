@@ -237,7 +237,7 @@ def test_a_step_from_a_stopped_run_and_a_worker_killed_while_it_waits(store):
     wait_for(lambda: store.checkpoints(run_id)[-1:] and store.checkpoints(run_id)[-1][0] == 3)
     os.kill(pid, signal.SIGKILL)
     info = wait_for(lambda: (i := other.info(run_id)).state == "failed" and i)
-    assert "was killed" in info.message and info.message.endswith("Resume goes on from step 3.")
+    assert "was killed" in info.message and info.message.endswith("It can go on from step 3.")
     other.step(run_id, "me")
     state_is(other, run_id, "paused", 4)
     assert pid_of(store, run_id) != pid

@@ -466,7 +466,7 @@ def test_a_killed_worker_is_noticed_and_its_run_resumed(store):
     last = other.checkpoints(run_id)[-1][0]
     assert info.message == (
         "The training process was killed (perhaps the machine ran out of memory). "
-        f"Resume goes on from step {last}."
+        f"It can go on from step {last}."
     )
     other.resume(run_id, "me", steps=last + 15)
     assert wait_for(lambda: not (i := other.info(run_id)).active and i).state == "finished"

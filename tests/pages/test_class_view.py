@@ -59,6 +59,29 @@ def test_everyones_runs_stand_by_bits_per_byte_and_mine_are_marked(
     assert "foxes leads with 0.7000 bits per byte" in said(at)
     assert table(at, "place")["whose"].tolist() == ["", "", "mine"]
     assert YOURS not in said(at), "names only"
+    assert table(at, "place")["from"].tolist() == ["here"] * 3 and "came from a file" not in said(at)
+
+
+def test_a_run_out_of_a_file_is_marked_and_equal_runs_share_a_place(
+    open_page: OpenPage, loupe_home: Path
+) -> None:
+    make(loupe_home, 2.1, name="foxes", owner=YOURS)
+    path = loupe_home / "runs" / make(loupe_home, 2.1, name="copy") / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "imported": True}), "utf-8")
+    make(loupe_home, 2.4, name="owls", owner=YOURS)
+    at = open_class(open_page)
+    rows = table(at, "place")
+    assert rows["place"].tolist() == [1, 1, 3]
+    assert dict(zip(rows["run"], rows["from"], strict=True)) == {
+        "foxes": "here", "copy": "a file", "owls": "here",
+    }  # fmt: skip
+    assert [t.split()[0] for t in plotly(at, "class_standings")["layout"]["yaxis"]["ticktext"]] == [
+        "1",
+        "1",
+        "3",
+    ]
+    assert "1 run of these came from a file" in said(at)
+    assert "2 runs share the lead with 0.7000 bits per byte" in said(at)
 
 
 def test_each_text_and_each_objective_has_a_board_of_its_own(open_page: OpenPage, loupe_home: Path) -> None:

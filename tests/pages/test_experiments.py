@@ -123,7 +123,8 @@ def test_nothing_of_the_result_is_shown_before_the_prediction(open_page: OpenPag
     assert WORDS[study].question in said(at) or at.subheader[0].value == WORDS[study].question
     assert not at.get("plotly_chart") and "came with the app" not in said(at)
     assert at.button(key="experiments_start").disabled
-    assert at.button(key=f"experiments_commit_{study}").disabled  # nothing is chosen yet
+    commit = at.button(key=f"experiments_commit_{study}")
+    assert commit.disabled == bool(WORDS[study].choices)  # nothing is chosen yet; a number may be half typed
 
 
 def test_a_choice_is_kept_and_uncovers_the_result(open_page: OpenPage, loupe_home: Path) -> None:
@@ -149,12 +150,31 @@ def test_a_number_is_kept_and_compared(open_page: OpenPage, loupe_home: Path) ->
     assert f"{abs(answer - 25):.0f} points from the prediction" in said(at)
 
 
+def test_without_a_number_nothing_is_kept_or_shown(open_page: OpenPage, loupe_home: Path) -> None:
+    at = opened(open_page, "text-size")
+    at.button(key="experiments_commit_text-size").click().run()
+    assert [e.value for e in at.error] == ["Say first what you expect\\."]
+    assert Predictions(loupe_home, MINE).get("text-size") is None and not at.get("plotly_chart")
+
+
 def test_a_prediction_can_be_made_anew_and_covers_the_result(open_page: OpenPage, loupe_home: Path) -> None:
     predict(loupe_home, "context")
     at = opened(open_page, "context")
     at.button(key="experiments_again_context").click().run()
     assert Predictions(loupe_home, MINE).get("context") is None
     assert not at.get("plotly_chart") and at.button(key="experiments_start").disabled
+
+
+def test_curves_that_are_just_drawn_are_covered_with_the_result(
+    open_page: OpenPage, loupe_home: Path
+) -> None:
+    predict(loupe_home, "shape")
+    own_runs(loupe_home, "shape", state="queued")
+    at = opened(open_page, "shape")
+    assert component(at, "experiments_live_shape")
+    at.button(key="experiments_again_shape").click().run()
+    assert not at.exception and len(at.get("progress")) == 4  # they go on
+    assert not [e for e in at.get("bidi_component") if "experiments_live" in e.proto.id]
 
 
 # ---- the results
@@ -178,7 +198,7 @@ def test_the_picture_holds_the_last_losses(open_page: OpenPage, loupe_home: Path
     at = opened(open_page, "context")
     figures = [json.loads(e.proto.spec) for e in at.get("plotly_chart")]
     (figure,) = [f for f in figures if f["layout"]["xaxis"]["title"]["text"] == "context length"]
-    assert figure["layout"]["xaxis"]["ticktext"] == [f"{n} tokens" for n in (8, 16, 32, 64, 128)]
+    assert figure["layout"]["xaxis"]["ticktext"] == [f"{n}<br>tokens" for n in (8, 16, 32, 64, 128)]
     assert figure["data"][0]["text"] == ["3.00", "2.70", "2.40", "2.10", "1.80"]
     losses = at.dataframe[0].value["loss on fresh stories (nats)"].tolist()
     assert losses == pytest.approx([3.0, 2.7, 2.4, 2.1, 1.8])
@@ -265,6 +285,27 @@ def test_after_a_killed_worker_it_goes_on(open_page: OpenPage, loupe_home: Path)
     at.button(key="experiments_go_on").click().run()
     assert RunStore(loupe_home).info(second).state == "queued"
     assert RunStore(loupe_home).info(first).state == "finished"
+
+
+def test_a_killed_run_is_not_counted_as_done_while_the_others_go_on(
+    open_page: OpenPage, loupe_home: Path
+) -> None:
+    predict(loupe_home, "held-out")
+    first, second = own_runs(loupe_home, "held-out", state="queued")
+    set_status(loupe_home, second, state="failed", step=100, message="The training process was killed.")
+    assert "0 of 2 runs are done, 1 broke off" in said(opened(open_page, "held-out"))
+    set_status(loupe_home, second, state="finished", step=500)
+    assert "1 of 2 runs are done, 1 wait" in said(opened(open_page, "held-out"))
+
+
+def test_runs_out_of_a_file_are_no_result_of_ones_own(open_page: OpenPage, loupe_home: Path) -> None:
+    predict(loupe_home, "shape")
+    for run_id in own_runs(loupe_home, "shape"):
+        path = loupe_home / "runs" / run_id / "run.json"
+        path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "imported": True}), "utf-8")
+    at = opened(open_page, "shape")
+    assert "Result that came with the app" in said(at)
+    assert at.button(key="experiments_start").label == "Run it here"
 
 
 def test_a_run_that_was_deleted_is_made_again(open_page: OpenPage, loupe_home: Path) -> None:

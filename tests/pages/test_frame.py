@@ -1,5 +1,6 @@
 """The frame: every page opens, on any text, through app.py's sidebar; the guard of deep links."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,18 @@ def test_the_owner_is_the_word_that_the_browser_keeps(open_page: OpenPage) -> No
     from ui.components.owner import _FORM
 
     assert _FORM.fullmatch(at.session_state["_owner"]["token"])
+
+
+def test_a_link_to_an_own_run_waits_until_the_browser_says_whose_it_is(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = resources.shipped_models()
+    own = replace(shipped[0], id="run:20261130-abcd", name="mine", kind="run")
+    known = [*shipped]
+    monkeypatch.setattr(resources, "available_models", lambda owner: known)
+    at = open_page("tokens", query={"model": own.label})
+    assert at.session_state["model"] == shipped[0].id  # nobody knows yet whose runs may be shown
+    known.append(own)
+    assert at.run().session_state["model"] == own.id
+    at.selectbox(key="model").set_value(shipped[0].id).run()
+    assert at.run().session_state["model"] == shipped[0].id  # and it asks no more

@@ -1,6 +1,7 @@
 """The live view of a run without a browser: lines, quantities, buttons, bar. Nothing is trained here."""
 
 import io
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -205,3 +206,38 @@ def test_the_numbers_can_be_taken_away(open_page: OpenPage, loupe_home: Path) ->
     assert list(table.columns[:4]) == ["step", "loss", "train_loss", "val_loss"]
     assert math.isnan(table["loss"][0]) and (table["loss"][10], table["val_loss"][10]) == (3.0, 2.0)
     assert table["grad_norm"][4] == 0.5 and table["bits_per_byte"][10] == 2.885
+
+
+def test_validation_below_training_is_explained_where_rows_begin_mid_story(
+    open_page: OpenPage, loupe_home: Path
+) -> None:
+    assert LIVE[-1]["train_loss"] == 2.5 > LIVE[-1]["val_loss"] == 2.0
+    at, run_id = live(open_page, loupe_home)
+    assert "Why training lies above" not in said(at), "a text without stories: other rows are no reason"
+    path = loupe_home / "runs" / run_id / "run.json"
+    settings = json.loads(path.read_text("utf-8"))
+    settings["train"]["aligned_share"] = 0.25
+    path.write_text(json.dumps(settings), "utf-8")
+    at.run()
+    assert "Why training lies above validation: 75% of its rows begin anywhere" in said(at)
+
+
+def test_a_sign_without_a_shape_is_spelled_out(open_page: OpenPage, loupe_home: Path) -> None:
+    sample = {"kind": "sample", "step": 10, "prompt": "A", "text": " fox\x14\x7f\tand\na hat"}
+    at, _ = live(open_page, loupe_home, records=[*LIVE, sample])
+    assert at.text[0].value == "A fox\\x14\\x7f\tand⏎\na hat"
+
+
+def test_the_list_gives_no_step_that_goes_stale(open_page: OpenPage, loupe_home: Path) -> None:
+    at, _ = live(open_page, loupe_home, state="queued")
+    (row,) = [m.value for m in at.markdown if ":small[" in m.value]
+    assert "20 steps" in row and "step 10" not in row
+    at, _ = live(open_page, loupe_home, state="stopped")
+    assert any("step 10 of 20" in m.value for m in at.markdown if ":small[" in m.value)
+
+
+def test_the_list_gives_the_bits_of_the_best_loss(open_page: OpenPage, loupe_home: Path) -> None:
+    worse = {**EVALS[2], "step": 15, "val_loss": 4.0, "bits_per_byte": 5.7708}
+    at, _ = live(open_page, loupe_home, records=[*LIVE, worse])
+    (row,) = [m.value for m in at.markdown if ":small[" in m.value]
+    assert "best validation loss 2.00 · 2.89 bits per byte" in row  # both of step 10, 2.0 / ln 2 = 2.885

@@ -1,5 +1,6 @@
 """The Masking page: what it shows is what the engine computes, for any text and any set of gaps."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import Checkpoint, save_checkpoint
 from engine.corpus import own_text
-from engine.gaps import fill_gaps
+from engine.gaps import fill_gaps, gap_tokens
 from engine.grammar import default_grammar
 from engine.mask_draws import count_fates, draw_masks
 from engine.metrics import next_token_scores, softmax
@@ -19,12 +20,13 @@ from engine.model import Transformer
 from engine.oracle import Oracle
 from engine.plan import SIZES
 from engine.pseudo import pseudo_log_probs, totals, two_orders
+from engine.run_info import RunInfo
 from engine.runs import RunSpec, RunStore
 from engine.sampling import next_logits
-from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer
+from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
 from tests.pages.conftest import OpenPage, component, plotly
 from tests.pages.tiny import array, save_tiny
-from ui import hiding, masking_pair, resources
+from ui import hiding, masking_pair, masking_sentence, resources, worked_masking
 from ui.lesson import brief
 from ui.masking_pair import NURSERY
 from ui.worked import tex
@@ -34,6 +36,9 @@ from viz.masking import fate_color
 STORY = "Once upon a time, there was a princess called Nora. She"
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 Pair = tuple[Checkpoint, Checkpoint]
+needs_shipped = pytest.mark.skipif(
+    len(resources.shipped_models()) < 2, reason="pretrained/ has no shipped pair"
+)
 
 
 @pytest.fixture
@@ -181,7 +186,7 @@ def test_the_winner_and_why_follow_from_the_two_probabilities(open_page: OpenPag
     winner = "masked" if p_m > p_c else "causal"
     assert f"The {winner} model wins" in said
     assert format_nats(abs(float(np.log(p_m / p_c)))) in said
-    assert f"+{format_number(float(np.log(t_m / t_c)), 2)} nats of the lead" in said
+    assert "That part of the lead is told" in said
     assert f"{format_prob(float(t_c))} (left) to {format_prob(float(t_m))}" in said
 
 
@@ -248,7 +253,7 @@ def test_a_row_of_four_tokens_says_how_often_nothing_is_chosen(open_page: OpenPa
     at.button(key="batch_try_1").click().run()
     assert len(chips(at, "masking_batch")) == 4
     assert "0.85^{4} = 0.5220" in at.latex[0].value
-    assert "So likely a row of 4 tokens has no target" in words(at)
+    assert "This is the chance that a row of 4 tokens has no target" in words(at)
     assert any(chip["value"] != "−100" for chip in chips(at, "masking_batch"))  # one was picked
 
 
@@ -270,7 +275,7 @@ def test_what_is_scored_and_what_it_is_called(open_page: OpenPage, models: Pair)
     assert [i for i, value in enumerate(masked) if value != "–"] == [place]
 
 
-@pytest.mark.skipif(len(resources.shipped_models()) < 2, reason="pretrained/ has no shipped pair")
+@needs_shipped
 def test_the_shipped_pair_is_of_equal_size_and_each_loss_has_its_own_axis(open_page: OpenPage) -> None:
     at = open_page("masking", text=STORY, hide="What is paid")
     assert "differ by 128 parameters" in captions(at)
@@ -288,6 +293,29 @@ def test_the_shipped_pair_is_of_equal_size_and_each_loss_has_its_own_axis(open_p
     assert array(plotly(at, "masking_curve_mlm")["data"][0]["x"])[-1] == pytest.approx(2_764_800)
     assert array(plotly(at, "masking_curve_clm")["data"][0]["x"])[-1] == 18_432_000
     assert "vocabulary | 1024 ids" in words(at)  # both cards can be read
+
+
+@needs_shipped
+def test_the_shipped_masked_model_is_all_but_certain_of_a_name_that_comes_back() -> None:
+    (ref,) = (ref for ref in resources.shipped_models() if ref.objective == "mlm")
+    tokenizer = resources.tokenizer(ref)
+    ids = [token.id for token in gap_tokens(tokenizer, masking_sentence.TWICE)]
+    first, second = (i for i, token in enumerate(ids) if tokenizer.token_bytes(token) == b" Max")
+    truth = Oracle(default_grammar(), tokenizer).masked(ids, [first])[0]
+    assert truth[ids[first]] == pytest.approx(1)
+    model = resources.load(ref).model
+    once = softmax(fill_gaps(model, ids, [first], tokenizer.mask_id)[first])[ids[first]]
+    twice = softmax(fill_gaps(model, ids, [first, second], tokenizer.mask_id)[first])[ids[first]]
+    assert once > 0.99 and twice < 0.5
+
+
+@needs_shipped
+def test_the_shipped_models_take_a_typed_gap_for_a_word(open_page: OpenPage) -> None:
+    at = open_page("masking", text=masking_sentence.TYPED)
+    for key in ("masking_left", "masking_both"):
+        labels = plotly(at, key)["layout"]["yaxis"]["ticktext"]
+        assert "·princess" in labels and "·dragon" in labels
+    assert len(plotly(at, "masking_both")["data"]) == 2, "the stories know what stands there"
 
 
 def test_what_cannot_be_compared_is_worked_out(open_page: OpenPage, models: Pair) -> None:
@@ -399,6 +427,14 @@ def test_the_pair_is_started_with_one_button_and_found_again(
         model = Transformer(info.model, torch.Generator().manual_seed(1)).eval()
         saved = Checkpoint(model, char_tokenizer(NURSERY), step=10)
         save_checkpoint(info.folder / "checkpoints" / "0000010", saved)
+    now = {"state": "running"}
+
+    def newest() -> dict[str, RunInfo]:
+        return {i.model.objective: replace(i, has_checkpoint=True, **now) for i in runs.values()}
+
+    monkeypatch.setattr(masking_pair, "newest", newest)
+    assert at.run().button(key="pair_use").disabled  # both have saved something, but still learn
+    now["state"] = "finished"
     at.run()
     at.button(key="pair_use").click().run()
     assert at.session_state["model"] == f"run:{runs['causal'].id}"
@@ -408,6 +444,9 @@ def test_the_pair_is_started_with_one_button_and_found_again(
     assert "no common axis" not in captions(at)  # one vocabulary
     at.segmented_control(key="hide").set_value("What is paid").run()
     assert "differ by 64 parameters" in captions(at)
+    at.segmented_control(key="hide").set_value("Meaning").run()  # in words that both can spell
+    assert at.text_area(key="masking_meaning_a").value in NURSERY
+    assert plotly(at, "masking_meaning_lines") and not at.warning
     assert not at.exception and not at.error
 
 
@@ -446,3 +485,45 @@ def test_experiments(open_page: OpenPage, models: Pair, which: int) -> None:
 
 def bytes_of(chip: dict[str, Any]) -> str:
     return "".join(text for text, _ in chip["parts"]).strip("·")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("Once", 0), ("Once upon", 1), ("1 2 3 4 5", 4), ("A cat sang", 1), ("🙂🙂🙂🙂", 8)],
+)
+def test_the_first_gap_has_something_on_both_sides(
+    open_page: OpenPage, shelf: Path, text: str, place: int
+) -> None:
+    words = {"Once upon": char_tokenizer(text), "A cat sang": train_bpe("A cat sang songs " * 9, 264)}
+    tokenizer = words.get(text, byte_tokenizer())
+    save_tiny(shelf, "tiny-mlm", objective="mlm", context_length=64, tokenizer=tokenizer)
+    (found,) = hidden(open_page("masking", text=text, model="tiny-mlm"))
+    assert 0 < found < len(tokenizer.encode(text)) - 1 or text == "Once"
+    assert found >= place
+
+
+@pytest.mark.parametrize(
+    "four", [(0.41517, 0.32478, 0.3959, 0.3746), (0.5, 0.1, 0.1, 0.5), (1e-9, 0.3, 2e-9, 0.2)]
+)
+def test_two_orders_tie_out(four: tuple[float, float, float, float]) -> None:
+    a, b_after_a, b, a_after_b = four
+    first, second = a * b_after_a, b * a_after_b
+    written = worked_masking.orders(a, b_after_a, b, a_after_b)
+    if first == pytest.approx(second):
+        assert "apart" not in written
+        return
+    number = r"((?:[^{}]|{[^{}]*})+)"  # braces within: a power of ten
+    found = re.findall(rf"\\ln\\frac{{{number}}}{{{number}}} = {number}\\ ", written)[0]
+    top, bottom, apart = (float(re.sub(r"\\times10\^{(-?\d+)}", r"e\1", x)) for x in found)
+    assert tex(float(np.log(top / bottom)), 3) == tex(apart, 3) == tex(float(np.log(second / first)), 3)
+    for product in (top, bottom):
+        assert f"= {tex(product, 4)[:5]}" in written  # the same products as in the lines above
+
+
+def test_the_tables_by_hand_are_of_no_text(open_page: OpenPage, models: Pair) -> None:
+    at = open_page("masking", text=STORY, hide="Not comparable")
+    assert "Both are e to the mean surprise" in words(at)
+    at.segmented_control(key="masking_limit").set_value("By hand").run()
+    assert not [e for e in at.slider if e.key == hiding.SHARE]
+    at = open_page("masking", text="[MASK] was", hide="Not comparable")
+    assert "Both are e to" not in words(at)

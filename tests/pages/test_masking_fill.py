@@ -149,6 +149,8 @@ def test_one_blank_is_rescored_over_the_whole_vocabulary(open_page: OpenPage, mo
     clm, mlm = models
     V, ids = mlm.tokenizer.vocab_size, ids_of(models, STORY)
     assert f"All {V:,} fillings were tried" in words(at)
+    assert "With one blank the first three ways are the same" in words(in_part(at, "All ways"))
+    at = in_part(at, "Step by step", masking_fill_way="rescored")
     found = infill.rescore(clm.model, ids, [5], tried=V)
     table = next(d for d in at.dataframe if "share" in d.value.columns).value
     np.testing.assert_allclose(table["share"], found.shares[:6], rtol=1e-5)
@@ -267,10 +269,14 @@ def test_stories_that_do_not_fit_are_said(open_page: OpenPage, models: Pair) -> 
 )
 def test_the_written_product_follows_from_the_written_factors(probs: list[float]) -> None:
     lines = worked_fill.product(probs).split(r"\\[8pt]")
-    factors = [number(x) for x in lines[1].removeprefix("&=").split(r"\cdot")]
-    assert len(factors) == len(probs)
-    assert tex(math.prod(factors), 3) == lines[2].removeprefix("&=").strip()
-    assert number(lines[2].removeprefix("&=")) == pytest.approx(math.prod(probs), rel=6e-3)
+    at = 0 if len(probs) == 1 else 1  # of one blank the factor is the result
+    factors = [number(x) for x in lines[at].split("&=")[1].split(r"\cdot")]
+    assert len(factors) == len(probs) and len(lines) == (2 if len(probs) == 1 else 4)
+    if len(probs) > 1:
+        assert tex(math.prod(factors), 3) == lines[2].removeprefix("&=").strip()
+    assert math.prod(factors) == pytest.approx(math.prod(probs), rel=6e-3)
+    log = tex(math.fsum(math.log(p) for p in factors), 4)
+    assert lines[-1].split("&=")[1].split(r"\ \text")[0].strip() == log
 
 
 def test_many_factors_are_shortened() -> None:

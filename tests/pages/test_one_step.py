@@ -112,3 +112,14 @@ def test_rounded_weights_are_told(open_page: OpenPage, tmp_path: Path) -> None:
     assert "8 bits" not in said(open_page("training", query=VIEW))
     save_checkpoint(folder, load_checkpoint(folder), dtype="int8")
     assert "kept in 8 bits" in said(open_page("training", query=VIEW))
+
+
+def test_a_text_that_is_cut_says_so(open_page: OpenPage) -> None:
+    short = open_page("training", query=VIEW, text="Once upon a time", step_stage=STAGES[4])
+    assert "the model can’t see more" not in said(short)
+    at = open_page("training", query=VIEW, text="Once upon a time " * 99, step_stage=STAGES[4])
+    assert not at.exception
+    found = re.search(r"Only the last ([\d,]+) of ([\d,]+) tokens", said(at))
+    assert found is not None
+    read, every = (int(number.replace(",", "")) for number in found.groups())
+    assert read < every and f"After token {read - 1}, " in said(at)

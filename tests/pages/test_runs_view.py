@@ -218,6 +218,7 @@ def test_another_vocabulary_is_moved_to_bits_per_byte(open_page: OpenPage, loupe
     assert plotly(at, "runs_curves_clm")["layout"]["yaxis"]["title"]["text"] == "bits per byte"
     assert [numbers(t["y"])[-1] for t in lines(at)] == pytest.approx([1.0, 0.5])
     assert "Shown in bits per byte: the vocabularies" in said(at)
+    assert list(table(at, "best loss").columns)[:4] == ["run", "state", "bits per byte", "best loss"]
 
 
 def test_runs_without_numbers_are_named(open_page: OpenPage, loupe_home: Path) -> None:
@@ -306,7 +307,7 @@ def test_a_difference_below_the_spread_is_said_to_be_chance(open_page: OpenPage,
     at.multiselect(key="runs_chosen").set_value([seeds, close]).run()
     # t(2) · 0.3 · sqrt(1/3 + 1) = 4.303 · 0.3 · 1.1547
     margin = 4.303 * 0.3 * math.sqrt(4 / 3)
-    assert f"up to {margin:.2f} nats" in said(at) and "no more than chance" in said(at)
+    assert f"up to {margin:.2f} nats" in said(at) and "which may be chance" in said(at)
     assert f"{margin:.3g}" in at.latex[0].value
     at.multiselect(key="runs_chosen").set_value([seeds, far]).run()
     assert "more than the seed" in said(at)
@@ -380,13 +381,12 @@ def test_rename_and_delete(open_page: OpenPage, loupe_home: Path) -> None:
     assert at.multiselect(key="runs_chosen").value == [other]  # the rest of its set
 
 
-def test_a_run_that_goes_on_can_be_neither_taken_away_nor_deleted(
-    open_page: OpenPage, loupe_home: Path
-) -> None:
+def test_a_run_that_goes_on_can_be_taken_away_but_not_deleted(open_page: OpenPage, loupe_home: Path) -> None:
     make(loupe_home, state="queued")
     at = open_runs(open_page)
     assert "runs_delete_yes" not in {b.key for b in at.button}
-    assert "stop it before" in said(at)
+    assert "as its newest checkpoint has it" in said(at)
+    assert not next(b for b in at.get("download_button") if "runs_export" in b.proto.id).proto.disabled
 
 
 def test_a_run_goes_out_as_a_file_and_comes_back(open_page: OpenPage, loupe_home: Path) -> None:
@@ -400,6 +400,7 @@ def test_a_run_goes_out_as_a_file_and_comes_back(open_page: OpenPage, loupe_home
     assert not at.exception and not at.error, said(at)
     (info,) = RunStore(loupe_home).list(MINE)
     assert info.name == "travels" and [t["name"] for t in lines(at)] == ["A travels"]
+    assert [s.value for s in at.success] == ["travels is here now, in the picture above\\."]
 
 
 @pytest.mark.parametrize("data", [b"", b"not a zip", b"PK\x03\x04" + b"\x00" * 50])
@@ -408,7 +409,11 @@ def test_a_file_that_is_no_run_is_refused_in_words(
 ) -> None:
     at = open_runs(open_page)
     at.file_uploader(key="runs_upload").upload("x.zip", data, "application/zip").run()
-    assert not at.exception and len(at.error) == 1 and RunStore(loupe_home).list(MINE) == []
+    assert not at.exception and RunStore(loupe_home).list(MINE) == []
+    (sentence,) = at.error
+    assert "no zip" in sentence.value
+    order = [e.type for e in at.main if e.type in ("error", "file_uploader")]
+    assert order == ["file_uploader", "error"], "said where it happened, not at the top of a long page"
 
 
 # ---- anything

@@ -205,3 +205,26 @@ def test_a_damaged_moment_is_told_in_a_sentence(
     assert description["step"] == 0
     at = open_page("training", query=VIEW, text="a fox")
     assert not at.exception and "damaged" in said(at)
+
+
+def test_the_curve_leads_to_the_time_machine_of_its_run(open_page: OpenPage, loupe_home: Path) -> None:
+    folder, _ = run_with_checkpoints(loupe_home, replace(CONFIG, moments=4))
+    at = open_page("training", query={"run": folder.name}, text="The fox", _owner_proposal="a" * 32)
+    at.button(key="training_time_machine").click().run()
+    assert machine(at)["steps"] == sorted({*moment_steps(9, 4), 5, 9})
+    assert at.session_state["model"] == f"run:{folder.name}" and at.query_params["watch"] == "Time machine"
+
+
+@pytest.mark.parametrize("view", ["Time machine", "One step"])
+def test_another_model_than_the_run_looked_at_is_named_with_a_way_to_the_run(
+    open_page: OpenPage, loupe_home: Path, few_moments: None, view: str
+) -> None:
+    folder, _ = run_with_checkpoints(loupe_home, replace(CONFIG, moments=4))
+    query = {"watch": view, "run": folder.name}
+    at = open_page("training", query=query, text="The fox", _owner_proposal="a" * 32)
+    assert "This is stories" in said(at)
+    at.button(key="training_offer").click().run()
+    assert not at.exception and at.session_state["model"] == f"run:{folder.name}"
+    assert "This is stories" not in said(at)
+    stranger = open_page("training", query=query, text="The fox", _owner_proposal="b" * 32)
+    assert not stranger.exception and "This is stories" not in said(stranger)

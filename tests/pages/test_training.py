@@ -12,7 +12,7 @@ import streamlit as st
 from engine import corpus as texts
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, own_text
-from engine.plan import make_tokenizer
+from engine.plan import LEARNING_RATES, make_tokenizer
 from engine.run_queue import RunQueue
 from engine.runs import RunSpec, RunStore
 from tests.pages.conftest import ROOT, OpenPage, component
@@ -252,7 +252,7 @@ def test_the_numbers_of_a_run(open_page: OpenPage, loupe_home: Path) -> None:
     assert (
         shown["Validation loss"] == "2.00"
         and shown["Perplexity"] == "7.39"
-        and shown["Above the floor"] == "0.500"
+        and shown["Above floor"] == "0.500"
     )
     curve = component(at, f"training_curve_{run_id}")
     assert [line["name"] for line in curve["series"]] == ["training, each step", "validation"]
@@ -394,3 +394,19 @@ def test_try_this_starts_a_run_of_its_own(open_page: OpenPage, loupe_home: Path)
         for r in runs(loupe_home)
     }
     assert kinds == {"clm", "mlm"}
+
+
+def test_try_this_keeps_its_promise_after_odd_settings(open_page: OpenPage, loupe_home: Path) -> None:
+    odd = {"training_learning_rate": 1000.0, "training_name": "odd", "training_objective": "mlm"}
+    at = open_page("training", _owner_proposal=MINE, **odd)
+    at.button(key="try_0").click().run()
+    (run,) = runs(loupe_home)
+    made = json.loads((loupe_home / "runs" / run / "run.json").read_text("utf-8"))
+    assert made["train"]["learning_rate"] == LEARNING_RATES["adamw"] and made["model"]["objective"] == "clm"
+    assert made["name"] == "Your text, small"
+
+
+def test_the_share_for_checking_is_for_texts_without_a_checking_text(open_page: OpenPage) -> None:
+    share = "training_val_share"
+    assert open_page("training").number_input(key=share).disabled, "the stories have fresh ones to check with"
+    assert not open_page("training", training_text="pasted").number_input(key=share).disabled

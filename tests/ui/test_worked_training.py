@@ -82,6 +82,7 @@ def test_the_update_in_lengths_of_its_weights() -> None:
         rf"\\frac\{{({NUMBER})\}}\{{({NUMBER})\}} = ({NUMBER})", text
     ).groups()
     assert same(value(top) / value(below), ratio)
+    assert r"&= 8.15\,\%" in text  # as the bars say it: 3.3123456 / 40.6612 = 0.08146...
     assert worked.update_ratio(0.5, 0.0) and worked.update_ratio(0.0, 2.0)  # nothing to divide: no error
 
 

@@ -18,6 +18,8 @@ def test_loss_at_each_setting_marks_the_best_by_shape_and_size() -> None:
 
 
 def test_equal_losses_leave_a_range() -> None:
+    names = loss_at(["8 layers of 32", "128 tokens"], [1.0, 1.0], x_title="shape").layout.xaxis
+    assert list(names.ticktext) == ["8 layers<br>of 32", "128<br>tokens"] and names.tickangle == 0
     low, high = loss_at(["a", "b"], [1.0, 1.0], x_title="shape").layout.yaxis.range
     assert low < 1.0 < high
 

@@ -193,4 +193,11 @@ def test_it_can_be_read_from_the_back():
     assert fig.layout.yaxis.tickfont.size >= 18 and fig.data[0].textfont.size >= 18
     low, high = fig.layout.xaxis.range
     assert low < 1 < high
+    assert fig.layout.xaxis.tickangle == 0 and fig.layout.xaxis.nticks <= 4  # nothing is turned on a phone
     assert standing_dots([], [], unit="bits per byte").data[0].x.tolist() == []
+
+
+def test_runs_with_the_same_number_share_a_place():
+    fig = standing_dots(["owls", "foxes", "hens"], [1.0, 1.0, 2.0], unit="bits per byte", places=[1, 1, 3])
+    assert list(fig.layout.yaxis.ticktext) == ["1 owls", "1 foxes", "3 hens"]
+    assert fig.data[0].customdata[1].startswith("1. foxes")

@@ -80,8 +80,8 @@ function drawPerplexities(curve, pen) {
   pen.textAlign = "left"
   const place = p => s.y(Math.log(p))
   const from = Math.exp(Math.max(s.low, s.log ? 1e-9 : 0))
-  for (const p of spacedTicks(from, Math.exp(Math.min(s.high, 60)), place, 22)) {
-    if (p <= 1 && s.log) continue
+  for (const p of (s.log ? crowdedTicks : spacedTicks)(from, Math.exp(Math.min(s.high, 60)), place, 22)) {
+    if (p <= 1 && s.log) continue // a loss of 0
     const y = Math.round(place(p)) + 0.5
     stroke(pen, [s.right, y], [s.right + 4, y])
     pen.fillText(plain(p), s.right + 8, y)
@@ -272,9 +272,11 @@ function readout(curve) {
   const step = curve.cursor ?? curve.chosen
   if (!steps.length) return "Waiting for the first step."
   if (step === null) {
-    return data.presses
+    const how = data.presses
       ? "Press the curve, or ← → and Enter, to go to a step; drag to zoom."
       : "Move over the curve or press ← → to read values; drag to zoom."
+    const from0 = data.logX && data.series.some(line => line.x.some(x => x <= 0))
+    return from0 ? how + " Step 0 has no place on a log axis." : how
   }
   let words = `${data.xTitle} ${step.toLocaleString("en-US")}`
   for (const { line, at } of under(curve, step)) {

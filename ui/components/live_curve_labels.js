@@ -1,9 +1,10 @@
 // ---- where the words of the horizontal lines stand ------------------------------------------------------------
 
 const LABEL_HEIGHT = 17
+const STRANGER = 60 // the cost of words nearer to a strange line than to their own: more than that of a curve
 const LEVELS = [-1, 1, -2, 2, -3, 3, -4, 4, -5] // rows above and below the line; from the second on with a leader
 
-// Places labels so that none lies on another, as few as possible on the curves, and each close to its line.
+// Places labels so that none lies on another, each nearest to its own line, and as few as possible on the curves.
 // labels: [{key, width, y, below}]; area: {left, right, top, bottom}; busy: [[x, y]] where curves run;
 // slots: the places of the last time by key, which are kept while they serve. Gives [{x, y, level}], y the top.
 function placeLabels(labels, area, busy, slots = {}) {
@@ -19,6 +20,10 @@ function placeLabels(labels, area, busy, slots = {}) {
     placed.push({ ...best, label })
   }
   return labels.map(label => placed.find(place => place.label === label))
+}
+
+function sameHeight(one, other) {
+  return Math.abs(one.y - other.y) < 2
 }
 
 function places(label, area) {
@@ -39,7 +44,13 @@ function cost(place, label, labels, placed, area, busy) {
     const apart = other.x >= x1 + 6 || other.x + other.width + 6 <= x0 || other.y >= y1 || other.y + LABEL_HEIGHT <= y0
     if (!apart) sum += 1000
   }
-  for (const other of labels) if (other !== label && other.y > y0 + 1 && other.y < y1 - 1) sum += 10
+  const middle = (y0 + y1) / 2
+  for (const other of labels) {
+    if (other === label) continue
+    if (other.y > y0 + 1 && other.y < y1 - 1) sum += 10
+    const [near, far] = [Math.abs(other.y - middle), Math.abs(label.y - middle)]
+    if (near < far && !sameHeight(other, label)) sum += STRANGER // it would be read as the other line's words
+  }
   for (const [x, y] of busy) if (x > x0 - 2 && x < x1 + 2 && y > y0 && y < y1) sum += 1
   return sum
 }

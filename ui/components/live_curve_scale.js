@@ -93,6 +93,17 @@ function spacedTicks(low, high, place, gap) {
   return even.filter((t, i) => t > 0 && (!i || Math.abs(place(t) - place(even[i - 1])) >= gap))
 }
 
+// Round numbers on an axis that crowds towards one end: the roundest first, then those that still have room.
+function crowdedTicks(low, high, place, gap) {
+  const ticks = []
+  for (const factors of [[1], [3], [2, 5], [1.5, 7]]) {
+    for (const t of roundSeries(low, high, factors)) {
+      if (ticks.every(other => Math.abs(place(t) - place(other)) >= gap)) ticks.push(t)
+    }
+  }
+  return ticks.length < 3 ? spacedTicks(low, high, place, gap) : ticks.sort((a, b) => a - b)
+}
+
 function plain(x) {
   if (x === 0) return "0"
   const size = Math.abs(x)
