@@ -48,11 +48,13 @@ def _facts(info: "RunInfo") -> str:
         literal(info.corpus["name"]),
         OBJECTIVES[objective],
         f"{format_count(parameter_count(info.model))} parameters",
-        f"{format_count(info.steps)} steps"  # a running number would soon be wrong: this list is not redrawn
+        f"{format_count(info.steps)} steps"
         if info.active
         else f"step {format_count(info.step)} of {format_count(info.steps)}",
         f"{duration(time.time() - info.created)} ago",
     ]
+    if info.active:
+        return " · ".join(facts)  # what goes on changing would soon be wrong: this list is not redrawn
     now = reading.read(resources.run_store().history(info.id), info.model.vocab_size)
     if now is not None and math.isfinite(now.best_loss):
         name = "training loss" if now.val_loss is None else LOSS_NAMES[objective].lower()

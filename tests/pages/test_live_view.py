@@ -231,7 +231,7 @@ def test_a_sign_without_a_shape_is_spelled_out(open_page: OpenPage, loupe_home: 
 def test_the_list_gives_no_step_that_goes_stale(open_page: OpenPage, loupe_home: Path) -> None:
     at, _ = live(open_page, loupe_home, state="queued")
     (row,) = [m.value for m in at.markdown if ":small[" in m.value]
-    assert "20 steps" in row and "step 10" not in row
+    assert "20 steps" in row and "step 10" not in row and "best" not in row
     at, _ = live(open_page, loupe_home, state="stopped")
     assert any("step 10 of 20" in m.value for m in at.markdown if ":small[" in m.value)
 
