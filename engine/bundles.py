@@ -284,7 +284,7 @@ def _adopt(folder: Path, run_id: str, owner: str) -> None:
         state="finished" if step >= train.steps else "stopped",
         step=step,
         steps=train.steps,
-        message="" if step >= train.steps else f"Imported at step {step}. Resume goes on from there.",
+        message="" if step >= train.steps else f"Imported at step {step}. It can go on from there.",
         pid=None,
         device="",
     )

@@ -245,7 +245,7 @@ class Run:
         self._end("stopped", self._training.step)
 
     def _end(self, state: str, step: int) -> None:
-        message = "" if state == "finished" else f"Stopped at step {step}. Resume goes on from there."
+        message = "" if state == "finished" else f"Stopped at step {step}. It can go on from there."
         self._finish(state=state, message=message, step=step)
 
     def _finish(self, **entries: Any) -> None:

@@ -79,7 +79,9 @@ def draw(board: "Board", large: bool) -> None:
         key="class_standings",
         on_press=lambda _, row: watch(rows[row].run_id),
     )
-    said = "Press a dot to watch that run. The diamond is mine." if mine else "Press a dot to watch that run."
+    said = "Press a dot to watch that run."
+    if any(row.run_id in mine for row in rows):
+        said += " The diamond is mine."
     if board.objective == "mlm":
         said += " Masked runs stand apart: hidden tokens are another task, which has no bits per byte."
     if n := sum(row.imported for row in rows):

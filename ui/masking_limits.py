@@ -140,8 +140,14 @@ def _one_text(both: Both) -> None:
             st.latex(worked_masking.pseudo(pseudo))
             st.caption(
                 f"Each of {counted(known, 'token')} in turn is masked, in a pass of its own (Salazar and "
-                "others 2020, arXiv:1910.14659). Each token helps to guess the others and is guessed with "
-                "their help, so the text is counted over and over: e to the PLL is no probability."
+                "others 2020, arXiv:1910.14659). "
+                + (
+                    "Each token helps to guess the others and is guessed with their help, so the text is "
+                    "counted over and over: e to the PLL is no probability."
+                    if len(known) > 1
+                    else "With a single token this is its probability given the rest; with more, tokens help "
+                    "to guess each other, and e to the PLL is no probability."
+                )
             )
         else:
             st.caption("There is no token whose answer is known.")

@@ -82,7 +82,7 @@ def test_the_imported_run_goes_on_to_the_same_losses(store, half):
     assert (before.state, before.step, before.steps, before.name) == ("stopped", 33, 50, "Cats")
     assert before.owned_by("you") and not before.owned_by("me") and before.imported
     assert (before.group, before.label, before.also_scored) == ("g", "l", ("other",))
-    assert before.message == "Imported at step 33. Resume goes on from there."
+    assert before.message == "Imported at step 33. It can go on from there."
     assert store.history(copy) == store.history(half)
     moments = [[(s, load_checkpoint(p).dtype) for s, p in store.checkpoints(i)] for i in (half, copy)]
     assert (

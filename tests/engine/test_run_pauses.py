@@ -118,7 +118,7 @@ def test_it_leaves_when_nothing_comes(store, begin, monkeypatch):
     begin(run_id, pause=3).join(60)
     info = store.info(run_id)
     assert (info.state, info.step) == ("stopped", 3)
-    assert info.message == "Stopped at step 3. Resume goes on from there."
+    assert info.message == "Stopped at step 3. It can go on from there."
     assert [step for step, _ in store.checkpoints(run_id)] == [3]
     assert pid_of(store, run_id) is None
 

@@ -218,7 +218,7 @@ def test_stop_and_resume_make_the_same_run(store, monkeypatch):
         stop_after(store, parts, step, monkeypatch)
         info = store.info(parts)
         assert (info.state, info.step) == ("stopped", step)
-        assert info.message == f"Stopped at step {step}. Resume goes on from there."
+        assert info.message == f"Stopped at step {step}. It can go on from there."
         assert store.checkpoints(parts)[-1][0] == step
     train_here(store, parts)
     pick = ("step", "eval")

@@ -80,7 +80,7 @@ def test_a_run_out_of_a_file_is_marked_and_equal_runs_share_a_place(
         "1",
         "3",
     ]
-    assert "1 run of these came from a file" in said(at)
+    assert "1 run of these came from a file" in said(at) and "The diamond is mine" in said(at)
     assert "2 runs share the lead with 0.7000 bits per byte" in said(at)
 
 
@@ -99,6 +99,7 @@ def test_each_text_and_each_objective_has_a_board_of_its_own(open_page: OpenPage
         "1 story (mine)",
         "2 story (mine)",
     ]
+    assert "The diamond is mine" in said(at)
     box.select_index(2).run()
     assert not at.exception
     figure = plotly(at, "class_standings")
@@ -168,3 +169,10 @@ def test_a_deleted_run_leaves_the_board(open_page: OpenPage, loupe_home: Path) -
     at.run()
     assert not at.exception
     assert plotly(at, "class_standings")["layout"]["yaxis"]["ticktext"] == ["1 stays (mine)"]
+
+
+def test_no_diamond_is_spoken_of_where_there_is_none(open_page: OpenPage, loupe_home: Path) -> None:
+    for last in (2.0, 2.2):
+        make(loupe_home, last, owner=YOURS)
+    make(loupe_home, 1.0, text="ab " * 200)  # mine, on the board of another text
+    assert "diamond" not in said(open_class(open_page))
