@@ -144,7 +144,7 @@ def _one_text(both: Both) -> None:
                 + (
                     "Each token helps to guess the others and is guessed with their help, so the text is "
                     "counted over and over: e to the PLL is no probability."
-                    if len(known) > 1
+                    if known > 1
                     else "With a single token this is its probability given the rest; with more, tokens help "
                     "to guess each other, and e to the PLL is no probability."
                 )
