@@ -55,7 +55,7 @@ class RunLog:
         self.meter: Meter | None = None
         self._joules_before = 0.0
         self._has_baseline = False
-        self._rate: float | None = None
+        self._pace, self._n_timed = 0.0, 0  # seconds a step, and how many steps that is the mean of
         self._next_line = self._sample_seconds = 0.0
 
     def resume(self, step: int) -> None:
@@ -106,10 +106,12 @@ class RunLog:
     def step(self, event: StepEvent, *, always: bool = False) -> None:
         """A step; after the first ones a line only now and then, unless it is to be there `always`."""
         self.seconds += event.seconds
-        rate = event.tokens / event.seconds
-        self._rate = rate if self._rate is None else 0.95 * self._rate + 0.05 * rate
-        eta = (self.config.steps - event.step) * event.tokens / self._rate
-        self.status.set(step=event.step, tokens_per_second=round(self._rate, 1), eta_s=round(eta, 1))
+        self._n_timed += 1
+        # The first step is slow: much is loaded only then. The second one takes its place.
+        self._pace += max(0.05, 1 / max(1, self._n_timed - 1)) * (event.seconds - self._pace)
+        rate = round(event.tokens / self._pace, 1)
+        eta = round((self.config.steps - event.step) * self._pace, 1)
+        self.status.set(step=event.step, tokens_per_second=rate, eta_s=eta)
         early = event.step <= FIRST_STEPS or event.step == self.config.steps
         if not (early or always or time.monotonic() >= self._next_line):
             return
@@ -122,7 +124,7 @@ class RunLog:
             grad_norm=event.grad_norm,
             tokens=event.step * event.tokens,
             seconds=round(self.seconds, 3),
-            tokens_per_second=round(self._rate, 1),
+            tokens_per_second=rate,
             **self._energy(),
         )
 

@@ -147,7 +147,7 @@ def _place(now: Reading, objective: str) -> str:
     if level:
         return f"Level with the {last} baseline: {LEVEL_WITH[last]}.{above}"
     if ahead is None:
-        knows = "it uses the tokens around a gap" if objective == "mlm" else KNOWS[last]
+        knows = "it uses more than how frequent each token is" if objective == "mlm" else KNOWS[last]
         return f"Better than the {last} baseline: {knows}.{above}"
     if last == "uniform":
         knows = "it knows less than how frequent each token is" if ahead == "unigram" else KNOWS[last]

@@ -7,9 +7,7 @@ from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, s
 SLOW = 120_000  # ms; training is niced, so a busy machine makes it wait
 
 
-def test_a_prediction_uncovers_the_result_and_the_runs_start_and_stop(
-    server: Server, browse: Browse
-) -> None:
+def test_a_prediction_uncovers_the_result_and_the_runs_start_and_stop(server: Server, browse: Browse) -> None:
     page = browse()
     open_at(page, server.url + "/experiments?study=Held-out+text")
     expect(page.get_by_role("button", name="Run it here")).to_be_disabled()

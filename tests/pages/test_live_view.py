@@ -110,7 +110,7 @@ def test_a_masked_run_has_no_bits_per_byte_and_says_why(open_page: OpenPage, lou
     records = [{**r, "bits_per_byte": None} for r in EVALS] + [{**counts, "bits_per_byte": None}]
     at, run_id = live(open_page, loupe_home, objective="mlm", records=records)
     assert lines(curve(at, run_id)) == {"ln V": 5.549, "unigram": 3.0}  # ln 257: the mask is a token too
-    assert "Better than the unigram baseline: it uses the tokens around a gap." in said(at)
+    assert "Better than the unigram baseline: it uses more than how frequent each token is." in said(at)
     at.segmented_control(key="training_quantity").set_value("bits_per_byte").run()
     assert not at.exception and "A masked model has no bits per byte" in said(at)
 
