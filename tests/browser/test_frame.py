@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -58,9 +59,12 @@ def test_deep_link_as_the_very_first_request(tmp_path: Path, browse: Browse) -> 
         page.goto("about:blank")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_walk_all_pages(server: Server, browse: Browse, scheme: str) -> None:
-    page = browse(scheme=scheme)
+# The tests of these pages look at every view.
+OWN_TESTS = {"tokens", "embeddings", "inside", "training", "masking", "generation"}
+
+
+def walk(page: Page, server: Server) -> Iterator[str]:
+    """Every page by the menu, one after the other, each when it is drawn."""
     open_at(page, server.url)
     for info in PAGES:
         page.get_by_test_id("stSidebarNav").get_by_role("link", name=info.title).click()
@@ -68,26 +72,22 @@ def test_walk_all_pages(server: Server, browse: Browse, scheme: str) -> None:
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         settle(page)
         no_exception(page)
-
-
-# The tests of these pages look at every view.
-OWN_TESTS = {"tokens", "embeddings", "inside", "training", "masking", "generation"}
+        yield info.name
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", [info.name for info in PAGES if info.name not in OWN_TESTS])
-def test_accessible(server: Server, browse: Browse, name: str, scheme: str) -> None:
+def test_walk_all_pages_and_find_no_barrier(server: Server, browse: Browse, scheme: str) -> None:
     page = browse(scheme=scheme)
-    open_at(page, address(server, name))
-    assert not axe(page)
+    barriers = {name: axe(page) for name in walk(page, server) if name not in OWN_TESTS}
+    assert not any(barriers.values()), barriers
 
 
-@pytest.mark.parametrize("name", [info.name for info in PAGES])
-def test_narrow_screen_does_not_scroll_sideways(server: Server, browse: Browse, name: str) -> None:
+def test_narrow_screen_does_not_scroll_sideways(server: Server, browse: Browse) -> None:
     page = browse(width=390, height=844)
-    open_at(page, address(server, name))
-    width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-    assert width <= 390
+    for info in PAGES:  # by address: the menu is folded away
+        open_at(page, address(server, info.name))
+        width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+        assert width <= 390, info.name
 
 
 def test_text_and_model_survive_pages_and_reload(server: Server, browse: Browse) -> None:
