@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import torch
 
 from engine.config import ModelConfig, TrainConfig
-from engine.events import DivergedError
 from engine.model import Transformer
 from engine.parallel import Processes
 from engine.training import EvalEvent, StepEvent
@@ -84,7 +83,7 @@ def together(n, work):
     def run(rank):
         try:
             results[rank] = work(Threads(rank, n, table))
-        except DivergedError as error:  # all meet it at once; one that stands alone waits a minute
+        except ValueError as error:  # a refusal, a divergence: all meet it at once; else they wait a minute
             results[rank] = error
         except Exception as error:
             results[rank] = error
