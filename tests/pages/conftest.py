@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.checkpoints import Checkpoint
+from tests.pages.tiny import save_tiny
+from ui import resources
+
 ROOT = Path(__file__).parents[2]
 OpenPage = Callable[..., AppTest]
+Pair = tuple[Checkpoint, Checkpoint]
 
 
 @pytest.fixture
@@ -45,3 +50,18 @@ def component(at: AppTest, key: str) -> dict[str, Any]:
     assert len(found) == 1, f"{len(found)} components have the key {key}"
     data: dict[str, Any] = json.loads(found[0].proto.json)
     return data
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder in place of the shipped models."""
+    folder = tmp_path / "pretrained"
+    monkeypatch.setattr(resources, "PRETRAINED", folder)
+    return folder
+
+
+@pytest.fixture
+def models(shelf: Path) -> Pair:
+    """A small causal and a small masked model with one vocabulary, as if they were shipped."""
+    masked: dict[str, Any] = {"objective": "mlm", "context_length": 64}
+    return save_tiny(shelf, "tiny-clm", context_length=64), save_tiny(shelf, "tiny-mlm", **masked)

@@ -29,13 +29,6 @@ C = [3.2, 1.1, 0.4, 2.4, -1.0]
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "pretrained"
-    monkeypatch.setattr(resources, "PRETRAINED", folder)
-    return folder
-
-
-@pytest.fixture
 def model(shelf: Path) -> Checkpoint:
     return save_tiny(shelf, "tiny-clm", tokenizer=byte_tokenizer())
 

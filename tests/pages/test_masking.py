@@ -24,7 +24,7 @@ from engine.run_info import RunInfo
 from engine.runs import RunSpec, RunStore
 from engine.sampling import next_logits
 from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
-from tests.pages.conftest import OpenPage, component, plotly
+from tests.pages.conftest import OpenPage, Pair, component, plotly
 from tests.pages.tiny import array, save_tiny
 from ui import hiding, masking_pair, masking_sentence, resources, worked_masking
 from ui.lesson import brief
@@ -35,24 +35,9 @@ from viz.masking import fate_color
 
 STORY = "Once upon a time, there was a princess called Nora. She"
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
-Pair = tuple[Checkpoint, Checkpoint]
 needs_shipped = pytest.mark.skipif(
     len(resources.shipped_models()) < 2, reason="pretrained/ has no shipped pair"
 )
-
-
-@pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "pretrained"
-    monkeypatch.setattr(resources, "PRETRAINED", folder)
-    return folder
-
-
-@pytest.fixture
-def models(shelf: Path) -> Pair:
-    return save_tiny(shelf, "tiny-clm", context_length=64), save_tiny(
-        shelf, "tiny-mlm", objective="mlm", context_length=64
-    )
 
 
 def with_gaps(at: AppTest, *positions: int) -> AppTest:

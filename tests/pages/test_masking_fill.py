@@ -10,13 +10,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import fill, fill_scores, infill
-from engine.checkpoints import Checkpoint
 from engine.grammar import default_grammar
 from engine.oracle import Oracle
 from engine.tokenizers import byte_tokenizer
-from tests.pages.conftest import OpenPage, component, plotly
+from tests.pages.conftest import OpenPage, Pair, component, plotly
 from tests.pages.tiny import array, save_tiny
-from ui import fill_data, hiding, resources, worked_fill
+from ui import fill_data, hiding, worked_fill
 from ui.worked import tex
 from viz import clip, escape, visible
 
@@ -24,21 +23,6 @@ VIEW = {"hide": "Fill blanks"}
 STORY = "Once upon a time, there was a princess called Nora. She"
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 TEXTS = ["a", "ab", MARKUP, "🙂👨‍👩‍👧 é", "[MASK]", "the [MASK] sat [MASK]", "x " * 300]
-Pair = tuple[Checkpoint, Checkpoint]
-
-
-@pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "pretrained"
-    monkeypatch.setattr(resources, "PRETRAINED", folder)
-    return folder
-
-
-@pytest.fixture
-def models(shelf: Path) -> Pair:
-    return save_tiny(shelf, "tiny-clm", context_length=64), save_tiny(
-        shelf, "tiny-mlm", objective="mlm", context_length=64
-    )
 
 
 def with_gaps(at: AppTest, *positions: int) -> AppTest:

@@ -9,27 +9,12 @@ from streamlit.testing.v1 import AppTest
 from engine import contexts
 from engine.checkpoints import Checkpoint, save_checkpoint
 from engine.tokenizers import byte_tokenizer, char_tokenizer
-from tests.pages.conftest import OpenPage, plotly
+from tests.pages.conftest import OpenPage, Pair, plotly
 from tests.pages.tiny import array, save_tiny
-from ui import masking_meaning, meaning_data, resources
+from ui import masking_meaning, meaning_data
 from ui.words import literal
 
 VIEW = {"hide": "Meaning"}
-Pair = tuple[Checkpoint, Checkpoint]
-
-
-@pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "pretrained"
-    monkeypatch.setattr(resources, "PRETRAINED", folder)
-    return folder
-
-
-@pytest.fixture
-def models(shelf: Path) -> Pair:
-    return save_tiny(shelf, "tiny-clm", context_length=64), save_tiny(
-        shelf, "tiny-mlm", objective="mlm", context_length=64
-    )
 
 
 def words(at: AppTest) -> str:
