@@ -15,11 +15,12 @@ STEPS = """() => {
     }
   }
   const root = find(document)
-  if (!root) return { steps: ["none"] } // another page, or not yet
+  const row = root && root.querySelector(".bars tbody tr")
+  if (!row) return { steps: ["none"] } // another page, or not drawn yet
   const parts = ["strip", "plot", "track", "bars", "board", "sample"]
   return { steps: parts.map(name => root.querySelector("." + name).dataset.step),
            ready: Number(root.dataset.ready), playing: root.dataset.playing,
-           first: root.querySelector(".bars tbody tr").innerText,
+           first: row.innerText,
            sample: root.querySelector(".sample").innerText,
            under: [...root.querySelectorAll(".strip .value")].map(e => e.textContent).join(" ") }
 }"""
