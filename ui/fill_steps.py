@@ -1,6 +1,5 @@
 """Filling, one step after the other: the text as it grows, a table of the choices, and their product."""
 
-import time
 from collections import Counter
 from contextlib import suppress
 
@@ -16,15 +15,13 @@ from ui.components import show, token_strip
 from ui.fill_data import WAYS, Fills
 from ui.hiding import Both
 from ui.lesson import literal
+from ui.player import Player
 from ui.words import counted
 from viz.fill import gibbs_shares
 
 WAY = "masking_fill_way"
-PACE = 1.0  # seconds between two steps when they play by themselves
-_AWAY = 8.0  # seconds without a step after which playing has ended: somebody left the page
-_STEP, _PLAYING, _STEPPED, _ABOUT = (
-    "masking_fill_step", "_masking_fill_playing", "_masking_fill_stepped", "_masking_fill_about",
-)  # fmt: skip
+_ABOUT = "_masking_fill_about"
+PLAYER = Player("masking_fill", "masking_fill_step", "Steps done", width=260)
 _SHOWN = 6  # tokens of one place that are drawn, and fillings in the table
 
 
@@ -49,10 +46,9 @@ def draw(both: Both, made: Fills) -> None:
     about = (both.masked.identity, way, fill.choices)
     if st.session_state.get(_ABOUT) != about:  # another filling: all of it is shown at first
         st.session_state[_ABOUT] = about
-        st.session_state[_STEP] = len(fill.choices)
-        st.session_state[_PLAYING] = False
-    playing = bool(st.session_state.get(_PLAYING))
-    st.fragment(_player, run_every=PACE if playing else None)(both, way, fill, playing)
+        PLAYER.go(len(fill.choices))
+        PLAYER.rest()
+    PLAYER.draw(len(fill.choices), lambda n, playing: _picture(both, way, fill, n), len(fill.choices))
     if way == GIBBS:
         _gibbs(both, fill)
     elif way == RESCORED and made.rescored is not None:
@@ -61,65 +57,12 @@ def draw(both: Both, made: Fills) -> None:
         st.latex(worked_fill.product([fill_data.probability(choice) for choice in fill.choices]))
 
 
-def _player(both: Both, way: str, fill: Fill, playing: bool) -> None:
-    if playing:
-        _advance(len(fill.choices))
-    if bool(st.session_state.get(_PLAYING)) != playing:
-        st.rerun()  # the clock is started and stopped by a run of the whole page
-    n = _controls(len(fill.choices), playing)
+def _picture(both: Both, way: str, fill: Fill, n: int) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         _text(both, way, fill, n)
     with right:
         _table(both, way, fill, n)
-
-
-def _advance(last: int) -> None:
-    """One step on, if the time has come; the last one ends the play."""
-    state, now = st.session_state, time.monotonic()
-    waited = now - state.get(_STEPPED, now)
-    if waited >= 0.6 * PACE:
-        state[_STEP] = min(int(state.get(_STEP, 0)) + 1, last)
-        state[_STEPPED] = now
-    if waited > _AWAY or state.get(_STEP, 0) >= last:
-        state[_PLAYING] = False
-
-
-def _go(step: int) -> None:
-    st.session_state[_STEP] = step
-
-
-def _toggle(n: int, last: int) -> None:
-    """Play from here, from the start after the last step, or pause. For `on_click`."""
-    state = st.session_state
-    if state.get(_PLAYING):
-        state[_PLAYING] = False
-        return
-    if n >= last:
-        _go(0)
-    state[_PLAYING], state[_STEPPED] = True, time.monotonic()
-
-
-def _controls(last: int, playing: bool) -> int:
-    """The slider and its buttons; gives how many choices are made."""
-    st.session_state[_STEP] = min(int(st.session_state.get(_STEP, last)), last)
-    n = int(st.session_state[_STEP])
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.button(
-            "Back", icon=":material/chevron_left:", key="masking_fill_back", on_click=_go, args=(n - 1,),
-            disabled=n == 0, help="One step back",
-        )  # fmt: skip
-        st.button(
-            "Forward", icon=":material/chevron_right:", key="masking_fill_forward", on_click=_go,
-            args=(n + 1,), disabled=n == last, help="One step on",
-        )  # fmt: skip
-        st.button(
-            "Pause" if playing else "Play",
-            icon=":material/pause:" if playing else ":material/play_arrow:",
-            key="masking_fill_play", width=110, on_click=_toggle, args=(n, last),
-        )  # fmt: skip
-        st.slider("Steps done", 0, last, key=_STEP, persist_state="session", width=260)
-    return n
 
 
 def _text(both: Both, way: str, fill: Fill, n: int) -> None:

@@ -109,12 +109,12 @@ def _set(kind: str, size: int, position: int, text: str | None = None) -> None:
         session.set_text(text)
     st.session_state[CHOICE.key("text")] = kind
     st.session_state[SIZE] = size
-    merge_player.go(position)
+    merge_player.PLAYER.go(position)
 
 
 def _from_the_start() -> None:
-    merge_player.go(0)
-    merge_player.play()
+    merge_player.PLAYER.go(0)
+    merge_player.PLAYER.play()
 
 
 def _try_this() -> None:

@@ -1,6 +1,5 @@
 """Playing the merges: one at a time, with what each does to a text and to the length of the whole."""
 
-import time
 from dataclasses import dataclass
 
 import streamlit as st
@@ -10,11 +9,10 @@ from engine.merges import History, truncated
 from engine.tokenizers import Token, Tokenizer, whole_graphemes
 from ui import worked, worked_merges
 from ui.components import merge_chips, show, token_strip
+from ui.player import Player
 
 MOST = 200  # tokens drawn; the counts are of the whole text
-PACE = 1.0  # seconds between two merges when they play by themselves
-_AWAY = 8.0  # seconds without a step after which playing has ended: somebody left the page
-_POSITION, _PLAYING, _STEPPED = "merges_n", "_merges_playing", "_merges_stepped"
+PLAYER = Player("merges", "merges_n", "Merges made", "merge")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,29 +30,12 @@ class Piece:
     n_new: int
 
 
-def go(position: int) -> None:
-    """Stand after so many merges. For callbacks."""
-    st.session_state[_POSITION] = position
-
-
-def play() -> None:
-    """Start to play. For callbacks."""
-    st.session_state[_PLAYING] = True
-    st.session_state[_STEPPED] = time.monotonic()
-
-
 def draw(history: History, text: str) -> None:
     """Draw the slider, the merge at which it stands, and its effects; there must be a merge."""
-    playing = bool(st.session_state.get(_PLAYING))
-    st.fragment(_player, run_every=PACE if playing else None)(history, text, playing)
+    PLAYER.draw(history.n_merges, lambda n, playing: _picture(history, text, n, playing), 1)
 
 
-def _player(history: History, text: str, playing: bool) -> None:
-    if playing:
-        _step(history.n_merges)
-    if bool(st.session_state.get(_PLAYING)) != playing:
-        st.rerun()  # the clock is started and stopped by a run of the whole page
-    n = _controls(history.n_merges, playing)
+def _picture(history: History, text: str, n: int, playing: bool) -> None:
     left, right = st.columns([5, 4], gap="medium")
     with left:
         _merge(history, n)
@@ -63,51 +44,6 @@ def _player(history: History, text: str, playing: bool) -> None:
         # Without a cursor the figure stays the same while it plays: Plotly would draw it anew each time.
         show(viz.corpus_length(history.lengths, None if playing else n), key="merges_curve")
         _numbers(history, n)
-
-
-def _step(last: int) -> None:
-    """One merge on, if the time has come; the end of the merges ends the play."""
-    state, now = st.session_state, time.monotonic()
-    waited = now - state.get(_STEPPED, now)
-    if waited >= 0.6 * PACE:
-        state[_POSITION] = min(int(state.get(_POSITION, 0)) + 1, last)
-        state[_STEPPED] = now
-    if waited > _AWAY or state.get(_POSITION, 0) >= last:
-        state[_PLAYING] = False
-
-
-def _controls(last: int, playing: bool) -> int:
-    """The slider and its buttons; gives how many merges are made."""
-    st.session_state[_POSITION] = min(int(st.session_state.get(_POSITION, 1)), last)
-    n = int(st.session_state[_POSITION])
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.button(
-            "Back", icon=":material/chevron_left:", key="merges_back", on_click=go, args=(n - 1,),
-            disabled=n == 0, help="One merge back",
-        )  # fmt: skip
-        st.button(
-            "Forward", icon=":material/chevron_right:", key="merges_forward", on_click=go, args=(n + 1,),
-            disabled=n == last, help="One merge forward",
-        )  # fmt: skip
-        st.button(
-            "Pause" if playing else "Play",
-            icon=":material/pause:" if playing else ":material/play_arrow:",
-            key="merges_play",
-            width=110,
-            on_click=_toggle,
-            args=(n, last),
-        )
-        st.slider("Merges made", 0, last, key=_POSITION, persist_state="session")
-    return n
-
-
-def _toggle(n: int, last: int) -> None:
-    if st.session_state.get(_PLAYING):
-        st.session_state[_PLAYING] = False
-        return
-    if n >= last:
-        go(0)
-    play()
 
 
 def _merge(history: History, n: int) -> None:
