@@ -14,10 +14,10 @@ from ui import nav, resources, sidebar
 FRAME = Path(__file__).parent / "ui" / "frame.css"
 
 nav.mark_app()
-page = st.navigation(nav.pages())
+page = st.navigation(nav.pages(), position="top")
 st.set_page_config(page_title=f"{page.title} · Loupe", page_icon="🔍", layout="wide")
 st.html(FRAME)
 resources.warm_up()
-device = sidebar.draw(page.title)
+device = sidebar.draw(nav.name_of(page))
 page.run()
 sidebar.finish(device)

@@ -4,46 +4,73 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
+from wording import words
+
 _MARK = "_from_app"
+say = words("ui.nav")
 
 
 class PageInfo(NamedTuple):
     """One page: its file is pages/<name>.py and its address /<name>."""
 
     name: str
-    title: str
+    section: str
     icon: str
-    help: str
 
     @property
     def file(self) -> str:
         """Path of the script, from app.py."""
         return f"pages/{self.name}.py"
 
+    @property
+    def title(self) -> str:
+        """Its name in the menu."""
+        return title(self.name)
+
+    @property
+    def help(self) -> str:
+        """What can be found out there."""
+        return say(f"help.{self.name}")
+
 
 PAGES = (
-    PageInfo("home", "Home", "🏠", "What this is, and one sentence on its way through a model."),
-    PageInfo("tokens", "Tokens", "🧩", "How a text becomes numbers, and how different vocabularies cut it."),
-    PageInfo("embeddings", "Embeddings", "🧭", "How ids become vectors, and which tokens are alike."),
-    PageInfo(
-        "next_token", "Next token", "🎯", "What the model expects at every position, and how surprised it is."
-    ),
-    PageInfo("attention", "Attention", "👀", "Which earlier tokens each head looks at."),
-    PageInfo("inside", "Inside", "🔬", "What each layer would say, what each part adds to the guess."),
-    PageInfo("compare", "Compare", "⚖️", "Two models on one text: where each is the more surprised."),
-    PageInfo("training", "Training", "📈", "Train your own model and watch it learn."),
-    PageInfo("experiments", "Experiments", "🧪", "Small studies: a prediction first, then the result."),
-    PageInfo("masking", "Masking", "🎭", "Guessing hidden words, against guessing the next one."),
-    PageInfo("generation", "Generation", "💬", "Let the model write, and see every draw."),
+    PageInfo("home", "learn", "🏠"),
+    PageInfo("lessons", "learn", "🎓"),
+    PageInfo("examples", "learn", "✏️"),
+    PageInfo("exercises", "learn", "✅"),
+    PageInfo("guess", "learn", "🎲"),
+    PageInfo("glossary", "learn", "📖"),
+    PageInfo("tokens", "look", "🧩"),
+    PageInfo("embeddings", "look", "🧭"),
+    PageInfo("next_token", "look", "🎯"),
+    PageInfo("attention", "look", "👀"),
+    PageInfo("inside", "look", "🔬"),
+    PageInfo("compare", "look", "⚖️"),
+    PageInfo("generation", "look", "💬"),
+    PageInfo("training", "train", "📈"),
+    PageInfo("experiments", "train", "🧪"),
+    PageInfo("masking", "train", "🎭"),
+    PageInfo("teacher", "teach", "🧑‍🏫"),
 )
 
 
-def pages() -> list[Any]:
-    """What `st.navigation` takes. The first page is the home page."""
-    return [
-        st.Page(info.file, title=info.title, icon=info.icon, url_path=info.name, help=info.help)
-        for info in PAGES
-    ]
+def pages() -> dict[str, list[Any]]:
+    """What `st.navigation` takes: the pages by section. The first page is the home page."""
+    sections: dict[str, list[Any]] = {}
+    for info in PAGES:
+        entry = st.Page(info.file, title=info.title, icon=info.icon, url_path=info.name, help=info.help)
+        sections.setdefault(say(f"section.{info.section}"), []).append(entry)
+    return sections
+
+
+def title(name: str) -> str:
+    """A page's name in the menu, by the name of its script."""
+    return say(f"title.{name}")
+
+
+def name_of(page: Any) -> str:
+    """The name of the script of what `st.navigation` gave."""
+    return str(page.url_path or PAGES[0].name)
 
 
 def mark_app() -> None:
@@ -59,7 +86,7 @@ def require_app() -> None:
     mark is used up by each page run, so that a page run alone is always noticed.
     """
     if not st.session_state.pop(_MARK, False):
-        st.navigation(pages())
+        st.navigation(pages(), position="top")
         st.rerun()
 
 

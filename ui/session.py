@@ -1,30 +1,18 @@
 """What is true for one person on every page: the text, the chosen model, and who they are."""
 
-import time
-from typing import NamedTuple
 from urllib.parse import quote
 
 import streamlit as st
 
 from engine.tokenizers import repair_text
-from ui import nav, resources
+from ui import address, nav, resources
 from ui.components.owner import owner_token
 from ui.resources import ModelRef
 from ui.words import literal
 
 DEFAULT_TEXT = "Once upon a time, there was a princess called Lily. She"
 _LONGEST_LINK = 4000  # percent-encoded characters; proxies and chat programs cut longer addresses
-_LATE = 2.0  # seconds in which a browser may still send the address from before our last change
-_MODEL, _REPAIRED, _ADDRESS = "_model", "_repaired", "_text_in_address"
-
-
-class _Address(NamedTuple):
-    """What sync_text last wrote into the address, what stood there before, when, and on which page."""
-
-    text: str | None = None
-    before: str | None = None
-    changed: float = 0.0
-    page: str = ""
+_MODEL, _REPAIRED = "_model", "_repaired"
 
 
 def text() -> str:
@@ -43,32 +31,21 @@ def repaired() -> int:
     return int(n_repaired) if fixed == text() else 0
 
 
-def sync_text(page: str) -> None:
+def sync_text() -> None:
     """Take the text from the address and write it there. The sidebar calls this before it draws the text box.
 
-    Not `bind="query-params"`: that would write a text of any length into the address.
-
-    Args:
-        page: name of the open page. Another page's address comes without a text: then the text is kept.
+    A text that would make the address too long stays out of it.
     """
-    state, linked = st.session_state, st.query_params.get("text")
-    last = _Address(*state.get(_ADDRESS, ()))
-    late = linked == last.before and time.monotonic() - last.changed < _LATE
-    if linked != last.text and not late and (linked is not None or page == last.page):
-        state["text"] = DEFAULT_TEXT if linked is None else linked  # a link was opened, or Back was pressed
+    state = st.session_state
+    is_news, linked = address.news("text")
+    if is_news:
+        state["text"] = DEFAULT_TEXT if linked is None else linked
     value, n_repaired = repair_text(text())
     if n_repaired:
         state[_REPAIRED] = (value, n_repaired)
     if value != state.get("text"):
         state["text"] = value
-    wanted = value if value != DEFAULT_TEXT and len(quote(value)) <= _LONGEST_LINK else None
-    if wanted is None and linked is not None:
-        del st.query_params["text"]
-    elif wanted is not None and wanted != linked:
-        st.query_params["text"] = wanted
-    if wanted != last.text:
-        last = last._replace(text=wanted, before=last.text, changed=time.monotonic())
-    state[_ADDRESS] = tuple(last._replace(page=page))
+    address.write("text", value if value != DEFAULT_TEXT and len(quote(value)) <= _LONGEST_LINK else None)
 
 
 def owner() -> str:

@@ -3,7 +3,7 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from ui import resources, session
+from ui import address, language, resources, session
 from ui.components.owner import mount_owner
 from ui.resources import ModelRef
 from viz import format_count
@@ -13,18 +13,23 @@ _ASKED = "_model_asked_for"
 
 
 def draw(page: str) -> DeltaGenerator:
-    """Draw the sidebar beside the page of this name.
+    """Draw the sidebar beside a page.
+
+    Args:
+        page: name of the page's script.
 
     Returns:
         The place of the device badge, for `finish`.
     """
+    address.begin(page)
     with st.sidebar:
         _model_picker()
         place = st.empty()
         ref = session.model()
         if ref and resources.loaded_on(ref):
             _badge(place, ref)
-        _text_box(page)
+        _text_box()
+        language.choose()
         mount_owner()
     return place
 
@@ -70,8 +75,8 @@ def _badge(place: DeltaGenerator, ref: ModelRef) -> None:
     )
 
 
-def _text_box(page: str) -> None:
-    session.sync_text(page)
+def _text_box() -> None:
+    session.sync_text()
     st.text_area(
         "Text",
         key="text",

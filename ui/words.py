@@ -2,7 +2,9 @@
 
 import re
 
-from viz import format_count
+from wording import words
+
+say = words("ui.words")
 
 STATES = {
     "queued": ("gray", ":material/hourglass_empty:"),
@@ -32,12 +34,12 @@ def duration(seconds: float) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """A number and its noun, which takes an s unless there is one of it.
+    """A number and its noun, one of those under `[ui.words.noun]` in the text files.
 
     >>> counted(1, "token"), counted(1200, "byte")
     ('1 token', '1,200 bytes')
     """
-    return f"{format_count(n)} {noun}{'' if n == 1 else 's'}"
+    return say(f"noun.{noun}", n=n)
 
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>$:&])")

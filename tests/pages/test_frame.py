@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import ROOT, OpenPage
-from ui import nav, resources, session
+from ui import address, nav, resources, session
 
 PAGES = [info.name for info in nav.PAGES]
 TEXTS = {
@@ -101,7 +101,7 @@ def test_an_address_that_comes_late_does_not_bring_the_old_text_back(open_page: 
 
 
 def test_back_takes_the_text_of_the_address(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_LATE", 0.0)
+    monkeypatch.setattr(address, "_LATE", 0.0)
     at = open_page("home", query={"text": "old"})
     at.sidebar.text_area(key="text").set_value("new").run()
     at.query_params["text"] = "old"
