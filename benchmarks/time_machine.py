@@ -76,7 +76,7 @@ def serve(home: str) -> tuple[subprocess.Popen[bytes], str]:
 
 def measure(page: Page, url: str, model: str) -> tuple[list[tuple[str, float]], float]:
     """(step, ms) of every key press, and ms until another token's picture was there."""
-    page.goto(f"{url}/training?watch=Time+machine&model={model}")
+    page.goto(f"{url}/training?watch=time-machine&model={model}")
     slider = page.get_by_role("slider", name="Moment of the training")
     slider.wait_for(timeout=120_000)
     n = int(slider.get_attribute("aria-valuemax") or 0) + 1

@@ -11,6 +11,9 @@ from engine.metrics import IGNORED, cross_entropy, kl_divergence, log_softmax, s
 from engine.model import Transformer
 from engine.recorder import Recorder
 from engine.trace import PARTS, Trace
+from wording import words
+
+say = words("engine.ablation")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,7 @@ def most_lost(whole: Trace, cut: Trace) -> int:
     """
     places = np.flatnonzero(whole.scored != IGNORED)
     if not len(places):
-        raise ValueError("Nothing is predicted here, so nothing can be lost. Write 2 or more tokens.")
+        raise ValueError(say("nothing_predicted_here_nothing"))
     grown = [
         log_softmax(whole.logits[t])[whole.scored[t]] - log_softmax(cut.logits[t])[whole.scored[t]]
         for t in places
@@ -103,10 +106,7 @@ def each_alone(model: Transformer, traced: Trace, *, most: int = 128) -> Iterato
     if traced.objective == "clm":
         targets[0, -1] = IGNORED  # its target may lie beyond what is read: not read, so not counted
     if not bool((targets != IGNORED).any()):
-        raise ValueError(
-            "Nothing is predicted here, so there is no loss. A causal model needs at least 2 tokens, "
-            "a masked one a hidden token."
-        )
+        raise ValueError(say("nothing_predicted_here_there"))
 
     def run(recorder: Recorder) -> float:
         return float(cross_entropy(model(ids, recorder=recorder), targets))

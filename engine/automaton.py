@@ -16,6 +16,9 @@ from weakref import WeakValueDictionary
 
 from engine.rule_effects import check_punctuation, mark_registers
 from engine.rules import Alternative, Article, Draw, Expand, Recall, Rules, Template, Terminal
+from wording import words
+
+say = words("engine.automaton")
 
 MOVES_KEPT = 20_000  # places whose moves are remembered; our own stories have some 5,000
 
@@ -115,7 +118,7 @@ class Automaton:
         if isinstance(symbol, Draw) and symbol.owner is not None:
             owner = self._held(symbol.owner, registers)
             if rule not in owner.forms:
-                raise ValueError(f"{owner.text!r} has no form {rule!r}. Add `; {rule}=...` to its line.")
+                raise ValueError(say("has_no_form_add", word=owner.text, form=rule))
             rule = owner.forms[rule]
         if isinstance(symbol, Expand) or not symbol.different:
             return self._shares[rule]
@@ -128,25 +131,20 @@ class Automaton:
         if not symbol.form:
             return held.template
         if symbol.form not in held.form_templates:
-            raise ValueError(
-                f"{held.text!r} has no form {symbol.form!r}. Add `; {symbol.form}=...` to its line."
-            )
+            raise ValueError(say("has_no_form_add", word=held.text, form=symbol.form))
         return held.form_templates[symbol.form]
 
     def _held(self, register: int, registers: Sequence[Alternative | None]) -> Alternative:
         held = registers[register]
         if held is None:
-            raise ValueError(f"Register {self._names[register]!r} is read before anything was drawn for it.")
+            raise ValueError(say("register_read_before_anything", register=self._names[register]))
         return held
 
     def _share(self, alternatives: tuple[Alternative, ...]) -> Choices:
         weights = [alternative.weight**self._variety for alternative in alternatives]
         total = math.fsum(weights)
         if total <= 0.0:
-            raise ValueError(
-                "A rule has no alternative left to choose. Give it a positive weight, or more words than "
-                "there are registers that it must differ from."
-            )
+            raise ValueError(say("rule_has_no_alternative"))
         return alternatives, tuple(weight / total for weight in weights)
 
     def _frame(self, template: Template, dot: int, below: Frame | None) -> Frame | None:
@@ -182,9 +180,7 @@ class Automaton:
     ) -> None:
         """Follow every derivation from a frame to its first terminal and add its weight in `found`."""
         if frame is None:
-            raise ValueError(
-                "A story must end with a terminal that is always there: the line end belongs to it."
-            )
+            raise ValueError(say("story_must_end_terminal"))
         symbol = frame.template.symbols[frame.dot]
         after = self._frame(frame.template, frame.dot + 1, frame.below)
         if isinstance(symbol, Terminal):
@@ -213,7 +209,7 @@ class Automaton:
     ) -> None:
         """Say "a" with the probability of all words that take it together; then only those words can come."""
         if after is None:
-            raise ValueError("An article must have a word after it.")
+            raise ValueError(say("article_must_have_word"))
         following = self.moves((after, registers, SPACED))
         for join in (AFTER_A, AFTER_AN):
             share = math.fsum(m.probability for m in following if takes_an(m.terminal) == (join == AFTER_AN))

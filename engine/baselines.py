@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from engine.batches import Batch
 from engine.metrics import IGNORED
+from wording import words
+
+say = words("engine.baselines")
 
 NAMES = ("uniform", "unigram", "bigram", "trigram")
 HELD_OUT = 0.1  # share of the training text that decides how far to trust the counts
@@ -61,11 +64,14 @@ class NGrams:
     def __init__(self, ids: Sequence[int] | NDArray[np.integer] | torch.Tensor, vocab_size: int) -> None:
         text = np.asarray(ids, dtype=np.int64)
         if len(text) == 0:
-            raise ValueError("Counting needs a text of at least 1 token. Give the training text.")
+            raise ValueError(say("counting_needs_text_least"))
         if text.min() < 0 or text.max() >= vocab_size:
             raise ValueError(
-                f"Ids must lie between 0 and {vocab_size - 1}, and this text has "
-                f"{int(text.min() if text.min() < 0 else text.max())}. Use the tokenizer of the model."
+                say(
+                    "ids_must_lie_between",
+                    last=vocab_size - 1,
+                    odd=int(text.min() if text.min() < 0 else text.max()),
+                )
             )
         self.vocab_size = vocab_size
         self.trust: list[float] = []

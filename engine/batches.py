@@ -7,6 +7,9 @@ import torch
 from torch import Tensor
 
 from engine.metrics import IGNORED
+from wording import words
+
+say = words("engine.batches")
 
 
 class Batch(NamedTuple):
@@ -19,10 +22,7 @@ class Batch(NamedTuple):
 def need_tokens(n: int, context_length: int, what: str = "text") -> None:
     """Refuse a row of ids that is too short for one window and its last target."""
     if n < context_length + 1:
-        raise ValueError(
-            f"The {what} has {n} tokens, but one training row needs {context_length + 1} "
-            "(context_length + 1). Add text, or choose a shorter context."
-        )
+        raise ValueError(say(f"too_short.{what}", n=n, need=context_length + 1))
 
 
 def row_starts(
@@ -120,16 +120,13 @@ def mask_tokens(
         ValueError: if `mask_prob` is 0 or above 1, the shares do not add up, or nothing may be hidden.
     """
     if not 0 < mask_prob <= 1:
-        raise ValueError(
-            f"mask_prob must be above 0 and at most 1, not {mask_prob}: "
-            "with nothing hidden there is nothing to learn."
-        )
+        raise ValueError(say("mask_prob_must_above", mask_prob=mask_prob))
     if min(split) < 0 or abs(sum(split) - 1) > 1e-9:
-        raise ValueError(f"The shares of mask, random and unchanged must add up to 1, not {split}.")
+        raise ValueError(say("shares_mask_random_unchanged", split=split))
     special = torch.tensor(sorted({*special_ids, mask_id}))
     open_to_choice = ~torch.isin(ids, special)
     if not open_to_choice.any():
-        raise ValueError("Every token here is a special one, so there is nothing to hide. Add ordinary text.")
+        raise ValueError(say("every_token_here_special"))
     chosen = (torch.rand(ids.shape, generator=generator) < mask_prob) & open_to_choice
     if not chosen.any():
         candidates = open_to_choice.flatten().nonzero().flatten()

@@ -12,6 +12,9 @@ from engine.plan import parameter_count
 from engine.records import read_records
 from engine.run_spec import fingerprint
 from engine.tokenizers import tokenizer_from_json
+from wording import words
+
+say = words("engine.bundle_checks")
 
 # A few digits in a setting can ask for more memory than there is.
 MOST_WEIGHTS, LARGEST_TABLE, LARGEST_BATCH = 1_000_000_000, 100_000_000, 10_000_000
@@ -36,18 +39,16 @@ def check_settings(run: dict[str, Any], model: ModelConfig, train: TrainConfig) 
         run.get("device", ""),
     ]
     if not all(map(_is_number, numbers)) or not all(isinstance(word, str) for word in words):
-        raise ValueError("This zip is damaged: an entry of its run.json is not what Loupe writes.")
+        raise ValueError(say("zip_damaged_entry_run"))
     table, batch = model.context_length * model.d_model, model.context_length * train.batch_size
     weights = parameter_count(model)
     for what, number, most in (
         ("weights", weights, MOST_WEIGHTS),
-        ("numbers in its table of positions", table, LARGEST_TABLE),
-        ("tokens in a step", batch, LARGEST_BATCH),
+        ("positions", table, LARGEST_TABLE),
+        ("batch", batch, LARGEST_BATCH),
     ):
         if number > most:
-            raise ValueError(
-                f"This zip is refused: its run would have {number:,} {what}, and the limit is {most:,}."
-            )
+            raise ValueError(say(f"too_large.{what}", number=number, most=most))
 
 
 def _is_number(value: Any) -> bool:
@@ -64,7 +65,7 @@ def check_records(folder: Path) -> None:
         )
         whole &= all(isinstance(record.get(name), str) for name in words)
         if not whole:
-            raise ValueError("This zip is damaged: a record of its metrics.jsonl is not what Loupe writes.")
+            raise ValueError(say("zip_damaged_record_metrics"))
 
 
 def check_texts(folder: Path, run: dict[str, Any]) -> None:
@@ -75,21 +76,21 @@ def check_texts(folder: Path, run: dict[str, Any]) -> None:
         val_text = val_file.read_bytes().decode() if val_file.exists() else None
         further = {path.name: path.read_bytes().decode() for path in (folder / "also").glob("*.txt")}
     except UnicodeDecodeError as error:
-        raise ValueError("This zip is damaged: one of its texts is not UTF-8.") from error
+        raise ValueError(say("zip_damaged_one_texts")) from error
     corpus = Corpus(str(about["name"]), str(about["kind"]), text, val_text)
     if corpus.sha256 != about["sha256"]:
-        raise ValueError("This zip is damaged: its text is not the one that the run learned from.")
+        raise ValueError(say("zip_damaged_text_not"))
     if wanted := {f"{h[:16]}.txt" for h in dict(run.get("also_scored") or {}).values()} ^ set(further):
-        raise ValueError(f"This zip is damaged: the text also/{wanted.pop()} is missing or unknown.")
+        raise ValueError(say("zip_damaged_text_also", name=wanted.pop()))
     if any(not fingerprint(t).startswith(name[:16]) for name, t in further.items()):
-        raise ValueError("This zip is damaged: a text that was also scored is not the one that it was.")
+        raise ValueError(say("zip_damaged_text_also_2"))
     split(corpus, about["val_share"])
     tokenizer = tokenizer_from_json(read_json(folder / "tokenizer.json"))
     if tokenizer.hash != run["tokenizer"]["hash"]:
-        raise ValueError("This zip is damaged: its vocabulary is not the one of the run.")
+        raise ValueError(say("zip_damaged_vocabulary_not"))
     need, has = tokenizer.model_vocab_size(run["model"]["objective"]), run["model"]["vocab_size"]
     if has != need:
-        raise ValueError(f"This zip is refused: its model has {has} ids and its vocabulary needs {need}.")
+        raise ValueError(say("zip_refused_model_has", has=has, need=need))
 
 
 def check_checkpoints(folder: Path, model: ModelConfig) -> int:
@@ -97,16 +98,14 @@ def check_checkpoints(folder: Path, model: ModelConfig) -> int:
     newest = 0
     for path in sorted((folder / "checkpoints").glob("*"), key=lambda path: int(path.name)):
         if not {p.name for p in path.iterdir()} >= {JSON, MODEL}:
-            raise ValueError(f"This zip is damaged: its checkpoint {path.name} is not complete.")
+            raise ValueError(say("zip_damaged_checkpoint_not", name=path.name))
         about = read_description(path)
         if about["model"] != model.to_json():
-            raise ValueError(
-                f"This zip is refused: its checkpoint {path.name} is of another model than the run."
-            )
+            raise ValueError(say("zip_refused_checkpoint_another", name=path.name))
         _check_size(path, model)
         checkpoint = load_checkpoint(path)
         if f"{checkpoint.step:07d}" != path.name:
-            raise ValueError(f"This zip is refused: its checkpoint {path.name} is of step {checkpoint.step}.")
+            raise ValueError(say("zip_refused_checkpoint_step", name=path.name, step=checkpoint.step))
         newest = checkpoint.step
     return newest
 
@@ -115,7 +114,4 @@ def _check_size(path: Path, model: ModelConfig) -> None:
     """Before a model is made: no weight takes less than a byte."""
     weights, has = parameter_count(model), (path / MODEL).stat().st_size
     if weights > has:
-        raise ValueError(
-            f"This zip is refused: its model would have {weights:,} weights, but the checkpoint {path.name} "
-            f"holds {has:,} bytes."
-        )
+        raise ValueError(say("zip_refused_model_would", weights=weights, name=path.name, has=has))

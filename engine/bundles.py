@@ -23,6 +23,9 @@ from engine.config import ModelConfig, TrainConfig
 from engine.folders import read_json, write_json
 from engine.run_info import info_of, owner_hash, update_status
 from engine.runs import RunStore, new_id
+from wording import words
+
+say = words("engine.bundles")
 
 FORMAT, KIND = 1, "loupe-run"
 CONTENTS = "contents.json"  # every other file with its length and checksum
@@ -91,7 +94,7 @@ def _snapshot(folder: Path) -> dict[str, bytes]:
         files |= {name: (folder / name).read_bytes() for name in names}
     except OSError as error:
         raise ValueError(
-            f"The run {folder.name} is incomplete: {Path(error.filename).name} is missing."
+            say("run_incomplete_missing", name=folder.name, file=Path(error.filename).name)
         ) from error
     if "metrics.jsonl" in files:
         whole = files["metrics.jsonl"]
@@ -149,14 +152,12 @@ def read_bundle(data: bytes) -> dict[str, bytes]:
         ValueError: one sentence, at the first thing that is wrong.
     """
     if data.count(b"PK\x01\x02") > 2 * MOST_FILES:  # before a list of them all is made
-        raise ValueError(f"This zip holds too many files; a run has at most {MOST_FILES:,}.")
+        raise ValueError(say("zip_holds_too_many", most=MOST_FILES))
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
         entries = archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise ValueError(
-            "This file is no zip, or a damaged one. Choose a zip that Loupe exported."
-        ) from error
+        raise ValueError(say("file_no_zip_damaged")) from error
     entries = [e for e in entries if not _FOLDERS.fullmatch(e.filename) or e.file_size]
     with archive:
         _check_entries(entries, len(data))
@@ -167,37 +168,30 @@ def read_bundle(data: bytes) -> dict[str, bytes]:
 
 def _check_entries(entries: list[zipfile.ZipInfo], packed: int) -> None:
     if len(entries) > MOST_FILES:
-        raise ValueError(f"This zip holds {len(entries):,} files; a run has at most {MOST_FILES:,}.")
+        raise ValueError(say("zip_holds_files_run", n=len(entries), most=MOST_FILES))
     seen = set()
     for entry in entries:
         name = entry.filename
         shown = repr(name[:80])
         if name.endswith(_PICKLES):
-            raise ValueError(
-                f"This zip holds {shown}, a pickle file, which could run code when opened, so it is refused."
-            )
+            raise ValueError(say("zip_holds_pickle_file", shown=shown))
         if not _FILES.fullmatch(name):
-            raise ValueError(f"This zip holds {shown}, which is no part of a run, so it is refused.")
+            raise ValueError(say("zip_holds_which_no", shown=shown))
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if kind not in (0, stat.S_IFREG):
-            raise ValueError(f"In this zip {shown} is a link or a device, not a file, so it is refused.")
+            raise ValueError(say("zip_link_device_not", shown=shown))
         if name in seen:
-            raise ValueError(f"This zip holds {shown} twice, so it is refused.")
+            raise ValueError(say("zip_holds_twice_refused", shown=shown))
         if entry.flag_bits & 1:
-            raise ValueError(f"In this zip {shown} is encrypted. Export the run again, without a password.")
+            raise ValueError(say("zip_encrypted_export_run", shown=shown))
         seen.add(name)
     size = sum(entry.file_size for entry in entries)
     if size > MOST_BYTES:
-        raise ValueError(
-            f"Unpacked, this zip would have {size / 1e6:,.0f} MB; the limit is {MOST_BYTES / 1e6:,.0f} MB."
-        )
+        raise ValueError(say("unpacked_zip_would_have", size=size / 1e6, most=MOST_BYTES / 1e6))
     if size > SMALL_ENOUGH and size > MOST_RATIO * packed:
-        raise ValueError(
-            f"Unpacked, this zip would be {size / packed:,.0f} times as large. A run is at most {MOST_RATIO} "
-            "times as large, so it is refused."
-        )
+        raise ValueError(say("unpacked_zip_would_times", ratio=size / packed, most=MOST_RATIO))
     if missing := [name for name in _NEEDED if name not in seen]:
-        raise ValueError(f"This zip is no run that Loupe exported: it has no {missing[0]}.")
+        raise ValueError(say("zip_no_run_loupe", missing=missing[0]))
 
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
@@ -213,36 +207,33 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
         NotImplementedError,
         zlib.error,
     ) as error:
-        raise ValueError(f"In this zip {entry.filename} is damaged. Export the run again.") from error
+        raise ValueError(say("zip_damaged_export_run", filename=entry.filename)) from error
     if len(content) != entry.file_size:
-        raise ValueError(f"In this zip {entry.filename} has another length than it says, so it is refused.")
+        raise ValueError(say("zip_has_another_length", filename=entry.filename))
     return content
 
 
 def _check_contents(files: Mapping[str, bytes]) -> None:
     contents = _json(files, CONTENTS)
     if contents.get("kind") != KIND:
-        raise ValueError(f"This zip is no run that Loupe exported: its {CONTENTS} says something else.")
+        raise ValueError(say("zip_no_run_loupe_2", contents=CONTENTS))
     if contents.get("format") != FORMAT:
-        raise ValueError(
-            f"This zip has format {str(contents.get('format'))[:20]}, and this version reads format "
-            f"{FORMAT}. Import it with the version that wrote it."
-        )
+        raise ValueError(say("zip_has_format_version", found=str(contents.get("format"))[:20], format=FORMAT))
     listed = contents.get("files")
     if not isinstance(listed, dict) or set(listed) != set(files) - {CONTENTS}:
-        raise ValueError(f"This zip is damaged: it doesn't hold the files that its {CONTENTS} lists.")
+        raise ValueError(say("zip_damaged_doesnt_hold", contents=CONTENTS))
     for name, about in listed.items():
         if not isinstance(about, dict) or about.get("sha256") != _sha256(files[name]):
-            raise ValueError(f"This zip is damaged: {name} is not what was exported (sha256 differs).")
+            raise ValueError(say("zip_damaged_not_what", name=name))
 
 
 def _json(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
     try:
         content = json.loads(files[name])
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"This zip is damaged: {name} is not valid JSON.") from error
+        raise ValueError(say("zip_damaged_not_valid", name=name)) from error
     if not isinstance(content, dict):
-        raise ValueError(f"This zip is damaged: {name} is not what Loupe writes.")
+        raise ValueError(say("zip_damaged_not_what_2", name=name))
     return content
 
 
@@ -268,9 +259,7 @@ def _adopt(folder: Path, run_id: str, owner: str) -> None:
         step = check_checkpoints(folder, model)
         run["name"] = str(run["name"])[:LONGEST_NAME].strip() or run_id
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(
-            "This zip is no run that Loupe exported: an entry of its run.json is missing."
-        ) from error
+        raise ValueError(say("zip_no_run_loupe_3")) from error
     run |= {
         "id": run_id,
         "owner": owner_hash(owner),
@@ -284,9 +273,9 @@ def _adopt(folder: Path, run_id: str, owner: str) -> None:
         state="finished" if step >= train.steps else "stopped",
         step=step,
         steps=train.steps,
-        message="" if step >= train.steps else f"Imported at step {step}. It can go on from there.",
+        message="" if step >= train.steps else say("imported_step_can_go", step=step),
         pid=None,
         device="",
     )
     if info_of(folder, run, status, True) is None:
-        raise ValueError("This zip is no run that Loupe exported: its run.json lacks an entry.")
+        raise ValueError(say("zip_no_run_loupe_4"))

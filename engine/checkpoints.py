@@ -28,6 +28,9 @@ from engine.folders import recover, write_file, write_folder
 from engine.model import Transformer
 from engine.tokenizers import Tokenizer, tokenizer_from_json
 from engine.training import TrainState
+from wording import words
+
+say = words("engine.checkpoints")
 
 FORMAT = 1
 MODEL, OPTIMIZER, JSON = "model.safetensors", "optimizer.safetensors", "checkpoint.json"
@@ -102,10 +105,7 @@ def save_checkpoint(
         tensors = {name: value.to(_DTYPES[dtype]) for name, value in tensors.items()}
     bad = [name for name, value in tensors.items() if not value.isfinite().all()]
     if bad:
-        raise ValueError(
-            f"The weights {bad[0]} are not finite as {dtype}, so this model is not saved. Go back to the "
-            "last good checkpoint."
-        )
+        raise ValueError(say("weights_not_finite_model", name=bad[0], dtype=dtype))
     files = {MODEL: write_tensors(pack(tensors) if dtype == "int8" else tensors)}
     if checkpoint.optimizer_state:
         files[OPTIMIZER] = write_tensors(
@@ -194,7 +194,7 @@ def _load(folder: Path, device: str | torch.device) -> Checkpoint:
             dict(content["info"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{folder.name} can't be opened: {_first_line(error)}") from error
+        raise ValueError(say("cant_opened", name=folder.name, why=_first_line(error))) from error
     _check_fit(folder, content, config, tokenizer)
     model = Transformer(config)
     _fill(model, _weights(folder, content), folder)
@@ -221,30 +221,19 @@ def read_description(folder: Path) -> dict[str, Any]:
         ValueError: one sentence, if it is not.
     """
     if folder.suffix in PICKLES:
-        raise ValueError(
-            f"{folder.name} is a pickle file, which could run code when opened, so it is refused. "
-            f"Use a folder with {MODEL} and {JSON}."
-        )
+        raise ValueError(say("pickle_file_which_could", name=folder.name, model=MODEL, json=JSON))
     recover(folder)
     try:
         content = json.loads((folder / JSON).read_bytes())
     except OSError as error:
-        raise ValueError(
-            f"{folder.name} is no checkpoint: it has no readable {JSON}. Choose a folder that Loupe saved."
-        ) from error
+        raise ValueError(say("no_checkpoint_has_no", name=folder.name, json=JSON)) from error
     except ValueError as error:
-        raise ValueError(
-            f"{folder.name} is damaged: {JSON} is not valid JSON. Use another checkpoint."
-        ) from error
+        raise ValueError(say("damaged_not_valid_json", name=folder.name, json=JSON)) from error
     if not isinstance(content, dict) or content.get("kind") != "loupe-checkpoint":
-        raise ValueError(
-            f"{folder.name} is not one of Loupe's checkpoints: its {JSON} says something else. Choose a "
-            "folder that Loupe saved."
-        )
+        raise ValueError(say("not_one_loupes_checkpoints", name=folder.name, json=JSON))
     if content.get("format") != FORMAT:
         raise ValueError(
-            f"{folder.name} has format {content.get('format')!r}, and this version reads format {FORMAT}. "
-            "Open it with the version that wrote it."
+            say("has_format_version_reads", name=folder.name, found=content.get("format"), format=FORMAT)
         )
     files = content.get("files")
     if (
@@ -252,33 +241,20 @@ def read_description(folder: Path) -> dict[str, Any]:
         or MODEL not in files
         or not all(isinstance(f, dict) and "sha256" in f for f in files.values())
     ):
-        raise ValueError(
-            f"{folder.name} is damaged: {JSON} doesn't list {MODEL} with its checksum. Use another "
-            "checkpoint."
-        )
+        raise ValueError(say("damaged_doesnt_list_checksum", name=folder.name, json=JSON, model=MODEL))
     return content
 
 
 def _check_fit(folder: Path, content: dict[str, Any], config: ModelConfig, tokenizer: Tokenizer) -> None:
     if content.get("tokenizer_hash") != tokenizer.hash:
-        raise ValueError(
-            f"{folder.name} is refused: its tokenizer is not the one it was saved with (hash "
-            f"{tokenizer.hash}). Use another copy."
-        )
+        raise ValueError(say("refused_tokenizer_not_one", name=folder.name, hash=tokenizer.hash))
     if content.get("model_hash") != _hash_json(content["model"]):
-        raise ValueError(
-            f"{folder.name} is refused: its model settings are not those it was saved with. Use another copy."
-        )
+        raise ValueError(say("refused_model_settings_not", name=folder.name))
     if content.get("seal") != _hash_json({n: v for n, v in content.items() if n != "seal"}):
-        raise ValueError(
-            f"{folder.name} is damaged: {JSON} has changed since it was saved. Use another copy."
-        )
+        raise ValueError(say("damaged_has_changed_since", name=folder.name, json=JSON))
     need = tokenizer.model_vocab_size(config.objective)
     if config.vocab_size != need:
-        raise ValueError(
-            f"{folder.name} is refused: its model has {config.vocab_size} ids and its tokenizer needs "
-            f"{need}. Use another copy."
-        )
+        raise ValueError(say("refused_model_has_ids", name=folder.name, has=config.vocab_size, need=need))
 
 
 def _tensors(folder: Path, name: str, content: dict[str, Any]) -> dict[str, Tensor]:
@@ -286,20 +262,13 @@ def _tensors(folder: Path, name: str, content: dict[str, Any]) -> dict[str, Tens
     try:
         data = (folder / name).read_bytes()
     except OSError as error:
-        raise ValueError(
-            f"{folder.name} is incomplete: {name} is missing. Use another checkpoint."
-        ) from error
+        raise ValueError(say("incomplete_missing_use_another", name=folder.name, file=name)) from error
     if _sha256(data) not in (version["sha256"] for version in _versions(content["files"][name])):
-        raise ValueError(
-            f"{folder.name} is damaged: {name} has changed since it was saved (sha256 differs). Use another "
-            "copy."
-        )
+        raise ValueError(say("damaged_has_changed_since_2", name=folder.name, file=name))
     try:
         return read_tensors(data)
     except SafetensorError as error:
-        raise ValueError(
-            f"{folder.name} is damaged: {name} is not a safetensors file. Use another checkpoint."
-        ) from error
+        raise ValueError(say("damaged_not_safetensors_file", name=folder.name, file=name)) from error
 
 
 def _versions(file: dict[str, Any]) -> list[dict[str, Any]]:
@@ -314,7 +283,7 @@ def _weights(folder: Path, content: dict[str, Any]) -> dict[str, Tensor]:
     try:
         return unpack(tensors) if content.get("dtype") == "int8" else tensors
     except ValueError as error:
-        raise ValueError(f"{folder.name} is damaged: {error} Use another checkpoint.") from error
+        raise ValueError(say("damaged_use_another_checkpoint", name=folder.name, error=error)) from error
 
 
 def read_embedding(folder: str | Path) -> NDArray[np.float32]:
@@ -329,7 +298,7 @@ def read_embedding(folder: str | Path) -> NDArray[np.float32]:
 def _embedding(folder: Path) -> NDArray[np.float32]:
     weights = _weights(folder, read_description(folder))
     if EMBEDDING not in weights:
-        raise ValueError(f"{folder.name} is damaged: it has no tensor {EMBEDDING}. Use another checkpoint.")
+        raise ValueError(say("damaged_has_no_tensor", name=folder.name, tensor=EMBEDDING))
     return np.asarray(weights[EMBEDDING].float().numpy())
 
 
@@ -337,23 +306,21 @@ def _fill(model: Transformer, tensors: dict[str, Tensor], folder: Path) -> None:
     """Copy weights into a model after checking every name, shape and number."""
     expected = {name: value.shape for name, value in model_tensors(model).items()}
     if odd := sorted(set(tensors) ^ set(expected)):
-        which = "lacks" if odd[0] in expected else "has an unknown"
-        raise ValueError(
-            f"{folder.name} doesn't fit its settings: {MODEL} {which} tensor {odd[0]}. Use another "
-            "checkpoint."
-        )
+        which = "lacks" if odd[0] in expected else "unknown"
+        raise ValueError(say(f"doesnt_fit.{which}", name=folder.name, model=MODEL, tensor=odd[0]))
     for name, value in tensors.items():
         if value.shape != expected[name]:
             raise ValueError(
-                f"{folder.name} doesn't fit its settings: {name} has shape {tuple(value.shape)}, not "
-                f"{tuple(expected[name])}. "
-                "Use another checkpoint."
+                say(
+                    "doesnt_fit_settings_has",
+                    name=folder.name,
+                    tensor=name,
+                    shape=tuple(value.shape),
+                    wanted=tuple(expected[name]),
+                )
             )
         if not value.is_floating_point() or not value.isfinite().all():
-            raise ValueError(
-                f"{folder.name} is refused: {name} holds numbers that are not finite. Use an earlier "
-                "checkpoint."
-            )
+            raise ValueError(say("refused_holds_numbers_not", name=folder.name, file=name))
     model.load_state_dict({name: value.float() for name, value in tensors.items()}, strict=False)
 
 
@@ -363,7 +330,7 @@ def _generator_state(text: str) -> Tensor:
 
 def _first_line(error: Exception) -> str:
     if isinstance(error, KeyError):
-        return f"{JSON} has no entry {error}."
+        return say("has_no_entry", json=JSON, error=error)
     return str(error).split("\n")[0]
 
 

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.model import Transformer
+from wording import words
+
+say = words("engine.checks")
 
 Ids = Sequence[int] | NDArray[np.integer] | Tensor
 
@@ -22,9 +25,7 @@ def as_ids(ids: Ids) -> Tensor:
         return torch.empty(0, dtype=torch.int64)
     tensor = torch.as_tensor(ids, device="cpu")
     if tensor.ndim != 1 or tensor.is_floating_point() or tensor.is_complex():
-        raise ValueError(
-            f"Token ids must be one row of whole numbers, not {tensor.dtype} of shape {tuple(tensor.shape)}."
-        )
+        raise ValueError(say("token_ids_must_one", dtype=tensor.dtype, shape=tuple(tensor.shape)))
     return tensor.to(torch.int64)
 
 
@@ -37,17 +38,17 @@ def check_lengths(n_train: int, n_val: int, context_length: int) -> None:
     need = context_length + 1
     if n_train < need:
         raise ValueError(
-            f"The training text has {n_train} tokens, but a row needs {need} (context_length "
-            f"{context_length} and the "
-            f"last target). Add text, or choose a context_length of at most {max(1, n_train - 1)}."
+            say(
+                "training_text_has_tokens",
+                n_train=n_train,
+                need=need,
+                context_length=context_length,
+                most=max(1, n_train - 1),
+            )
         )
     if 0 < n_val < need:
         raise ValueError(
-            f"The validation text has {n_val} tokens, but a row needs {need} (context_length "
-            f"{context_length} and the "
-            "last target). Add text, give validation a larger share, choose a shorter context_length, or "
-            "train "
-            "without validation (share 0)."
+            say("validation_text_has_tokens", n_val=n_val, need=need, context_length=context_length)
         )
 
 
@@ -58,10 +59,7 @@ def check_ids(ids: Tensor, vocab_size: int) -> None:
         ValueError: with the largest id.
     """
     if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < vocab_size:
-        raise ValueError(
-            f"The model's ids run from 0 to {vocab_size - 1}, but the text has id "
-            f"{int(ids.max())}. Use the tokenizer that the model was made for."
-        )
+        raise ValueError(say("models_ids_run_0", last=vocab_size - 1, odd=int(ids.max())))
 
 
 def check_weights(model: Transformer) -> None:
@@ -72,4 +70,4 @@ def check_weights(model: Transformer) -> None:
     """
     wrong = {p.dtype for p in model.parameters()} - {torch.float32}
     if wrong:
-        raise ValueError(f"Training needs float32 weights, not {wrong.pop()}. Call model.float() first.")
+        raise ValueError(say("training_needs_float32_weights", dtype=wrong.pop()))

@@ -5,6 +5,10 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from wording import words
+
+say = words("engine.compact")
+
 SCALE = ".scale"  # after a matrix's name: what its rows of whole numbers are multiplied by
 LARGEST = 127
 
@@ -46,6 +50,6 @@ def unpack(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
             continue
         scale = tensors.get(name + SCALE)
         if scale is None or scale.shape != (value.shape[0], 1):
-            raise ValueError(f"{name} is stored in 8 bits without a scale for each of its rows.")
+            raise ValueError(say("stored_8_bits_without", name=name))
         weights[name] = value.float() * scale
     return weights

@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.metrics import kl_divergence
 from engine.tokenizers import Token
+from wording import words
+
+say = words("engine.compare")
 
 
 class Scored(NamedTuple):
@@ -64,7 +67,7 @@ def common_spans(a: Sequence[Token], b: Sequence[Token]) -> list[Span]:
         ValueError: if they end at different places.
     """
     if not a or not b or a[-1].byte_end != b[-1].byte_end:
-        raise ValueError("Both tokenizations must end where the text ends.")
+        raise ValueError(say("both_tokenizations_must_end"))
     cuts_a, cuts_b = _cuts(a, 1), _cuts(b, 1)
     shared = sorted(cuts_a.keys() & cuts_b.keys())
     return [

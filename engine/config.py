@@ -4,32 +4,32 @@ import math
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Literal, Self
 
+from wording import words
+
+say = words("engine.config")
+
 Objective = Literal["clm", "mlm"]
-
-
-def _require(rule: bool, message: str) -> None:
-    if not rule:
-        raise ValueError(message)
 
 
 def _whole(config: Any, *names: str, least: int = 1) -> None:
     for name in names:
         value = getattr(config, name)
-        _require(
-            type(value) is int and value >= least,
-            f"{name} must be a whole number of at least {least}, not {value!r}.",
-        )
+        if type(value) is not int or value < least:
+            raise ValueError(say("must_whole_number_least", name=name, least=least, value=value))
 
 
 def _between(config: Any, name: str, low: float, high: float = math.inf) -> None:
     value = getattr(config, name)
-    span = f"between {low} and {high}" if high < math.inf else f"at least {low}"
-    number = isinstance(value, int | float) and math.isfinite(value)
-    _require(number and low <= value <= high, f"{name} must be a number, {span}, not {value!r}.")
+    if isinstance(value, int | float) and math.isfinite(value) and low <= value <= high:
+        return
+    if high < math.inf:
+        raise ValueError(say("must_number_between", name=name, low=low, high=high, value=value))
+    raise ValueError(say("must_number_least", name=name, low=low, value=value))
 
 
 def _choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    _require(value in allowed, f"{name} must be one of {', '.join(allowed)}, not {value!r}.")
+    if value not in allowed:
+        raise ValueError(say("must_one_not", name=name, allowed=", ".join(allowed), value=value))
 
 
 class _Json:
@@ -49,11 +49,17 @@ class _Json:
         known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
         needed = {f.name for f in fields(cls) if f.default is MISSING}  # type: ignore[arg-type]
         unknown, missing = sorted(set(values) - known), sorted(needed - set(values))
-        _require(not missing, f"{cls.__name__} needs a value for {', '.join(missing)}.")
-        _require(
-            not unknown,
-            f"{cls.__name__} has no setting {', '.join(unknown)}. It knows {', '.join(sorted(known))}.",
-        )
+        if missing:
+            raise ValueError(say("needs_value", name=cls.__name__, missing=", ".join(missing)))
+        if unknown:
+            raise ValueError(
+                say(
+                    "has_no_setting_knows",
+                    name=cls.__name__,
+                    unknown=", ".join(unknown),
+                    known=", ".join(sorted(known)),
+                )
+            )
         return cls(**values)
 
 
@@ -95,35 +101,35 @@ class ModelConfig(_Json):
             divisors = [str(h) for h in range(1, self.d_model + 1) if self.d_model % h == 0]
             near = sorted(divisors, key=lambda h: abs(int(h) - self.n_head))[:3]
             raise ValueError(
-                f"d_model {self.d_model} is not divisible by n_head {self.n_head}. "
-                f"Try n_head {', '.join(sorted(near, key=int))}."
+                say(
+                    "d_model_not_divisible",
+                    d_model=self.d_model,
+                    n_head=self.n_head,
+                    near=", ".join(sorted(near, key=int)),
+                )
             )
         if self.n_kv_head is not None:
             _whole(self, "n_kv_head")
-            _require(
-                self.n_head % self.n_kv_head == 0,
-                f"n_kv_head {self.n_kv_head} must divide n_head {self.n_head}.",
-            )
+            if self.n_head % self.n_kv_head:
+                raise ValueError(say("n_kv_head_must", n_kv_head=self.n_kv_head, n_head=self.n_head))
         if self.d_ff is not None:
             _whole(self, "d_ff")
         for name in ("bias", "tie_head", "qk_norm"):
             value = getattr(self, name)
-            _require(isinstance(value, bool), f"{name} must be true or false, not {value!r}.")
+            if not isinstance(value, bool):
+                raise ValueError(say("must_true_false_not", name=name, value=value))
         _choice("objective", self.objective, ("clm", "mlm"))
         _choice("positions", self.positions, ("learned", "sinusoidal", "rotary"))
         _choice("norm", self.norm, ("layernorm", "rmsnorm"))
         _choice("activation", self.activation, ("gelu", "relu2", "swiglu"))
         _choice("norm_place", self.norm_place, ("pre", "post"))
         _between(self, "dropout", 0, 1)
-        _require(self.dropout < 1, "dropout must be below 1: at 1 nothing would be left.")
-        _require(
-            self.positions != "rotary" or self.d_head % 2 == 0,
-            f"rotary positions turn pairs of numbers, so d_model/n_head must be even; it is {self.d_head}.",
-        )
-        _require(
-            self.positions != "sinusoidal" or self.d_model % 2 == 0,
-            f"sinusoidal positions need an even d_model, not {self.d_model}.",
-        )
+        if self.dropout >= 1:
+            raise ValueError(say("dropout_must_below_1"))
+        if self.positions == "rotary" and self.d_head % 2:
+            raise ValueError(say("rotary_positions_turn_pairs", d_head=self.d_head))
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            raise ValueError(say("sinusoidal_positions_need_even", d_model=self.d_model))
 
     @property
     def d_head(self) -> int:
@@ -187,14 +193,14 @@ class TrainConfig(_Json):
         _choice("optimizer", self.optimizer, ("adamw", "muon"))
         _choice("schedule", self.schedule, ("linear", "cosine", "constant"))
         _between(self, "learning_rate", 0)
-        _require(self.learning_rate > 0, "learning_rate must be above 0: at 0 nothing would be learned.")
+        if self.learning_rate <= 0:
+            raise ValueError(say("learning_rate_must_above"))
         _between(self, "min_lr_share", 0, 1)
         _between(self, "weight_decay", 0)
         _between(self, "grad_clip", 0)
         _between(self, "mask_prob", 0, 1)
-        _require(
-            self.mask_prob > 0, "mask_prob must be above 0: with nothing hidden there is nothing to learn."
-        )
+        if self.mask_prob <= 0:
+            raise ValueError(say("mask_prob_must_above"))
         _between(self, "aligned_share", 0, 1)
 
 
@@ -222,16 +228,13 @@ def check_sampling(
     repetition_penalty: float = 1.0,
 ) -> None:
     """Refuse sampling settings outside their range; None (and top_k 0) means off."""
-    _require(
-        0 <= temperature < float("inf"), f"temperature must be at least 0 (0 is greedy), not {temperature}."
-    )
-    _require(
-        top_k is None or (top_k == int(top_k) and top_k >= 0),
-        f"top_k must be a whole number of at least 1 (0 or None is off), not {top_k}.",
-    )
-    _require(top_p is None or 0 <= top_p <= 1, f"top_p must lie between 0 and 1, not {top_p}.")
-    _require(min_p is None or 0 <= min_p <= 1, f"min_p must lie between 0 and 1, not {min_p}.")
-    _require(
-        1 <= repetition_penalty < float("inf"),
-        f"repetition_penalty must be at least 1 (1 is off), not {repetition_penalty}.",
-    )
+    if not 0 <= temperature < float("inf"):
+        raise ValueError(say("temperature_must_least_0", temperature=temperature))
+    if top_k is not None and not (top_k == int(top_k) and top_k >= 0):
+        raise ValueError(say("top_k_must_whole", top_k=top_k))
+    if top_p is not None and not 0 <= top_p <= 1:
+        raise ValueError(say("top_p_must_lie", top_p=top_p))
+    if min_p is not None and not 0 <= min_p <= 1:
+        raise ValueError(say("min_p_must_lie", min_p=min_p))
+    if not 1 <= repetition_penalty < float("inf"):
+        raise ValueError(say("repetition_penalty_must_least", repetition_penalty=repetition_penalty))

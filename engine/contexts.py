@@ -16,6 +16,9 @@ from engine.grammar import story_text
 from engine.model import Transformer
 from engine.recorder import Recorder
 from engine.tokenizers import Token, Tokenizer
+from wording import words
+
+say = words("engine.contexts")
 
 HELD_OUT = 3_000_017  # added to a seed: no shipped model learned from these stories
 POOLINGS = ("mean", "last")
@@ -47,13 +50,11 @@ def places_of_word(tokens: Sequence[Token], text: str, word: str, nth: int = 0) 
     """
     found = [match for match in _WORD.finditer(text) if match[0] == word]
     if nth >= len(found):
-        raise ValueError(
-            f"The text has the word {word!r} {len(found)} times. Choose a word that stands in it."
-        )
+        raise ValueError(say("text_has_word_times", word=word, n=len(found)))
     start, end = (len(text[:at].encode()) for at in found[nth].span())
     places = [i for i, token in enumerate(tokens) if token.byte_start < end and token.byte_end > start]
     if not places or tokens[places[0]].byte_start > start:
-        raise ValueError(f"The model does not reach back to the word {word!r}. Shorten the text.")
+        raise ValueError(say("model_does_not_reach", word=word))
     return places
 
 
@@ -68,7 +69,7 @@ def stream(model: Transformer, ids: Sequence[int]) -> NDArray[np.float32]:
     model(torch.tensor([list(ids)], dtype=torch.int64, device=model.device), recorder=recorder)
     found: NDArray[np.float32] = torch.stack([x[0] for x in recorder.kept["residual"]]).float().cpu().numpy()
     if not np.isfinite(found).all():
-        raise ValueError("The model’s vectors are not finite: its training diverged. Choose another model.")
+        raise ValueError(say("models_vectors_not_finite"))
     return found
 
 
@@ -149,7 +150,7 @@ def sentence_vector(residual: NDArray, layer: int, pooling: str) -> NDArray[np.f
         pooling: "mean" or "last".
     """
     if pooling not in POOLINGS:
-        raise ValueError(f"The vector of a sentence is the mean or the last one, not {pooling!r}.")
+        raise ValueError(say("vector_sentence_mean_last", pooling=pooling))
     rows = residual[layer].astype(np.float64)
     return np.asarray(rows.mean(axis=0) if pooling == "mean" else rows[-1])
 
@@ -262,9 +263,7 @@ def agreement(vectors: ArrayLike, labels: Sequence[str]) -> Agreement:
     """
     rows = np.asarray(vectors, np.float64)
     if len(rows) < 2:
-        raise ValueError(
-            "A neighbour needs at least 2 uses of the word. Choose a word that stands more often."
-        )
+        raise ValueError(say("neighbour_needs_least_2"))
     same = sum(labels[nearest(rows, rows[i], 1, leave_out=i)[0].index] == labels[i] for i in range(len(rows)))
     counts = np.unique(labels, return_counts=True)[1]
     chance = float((counts * (counts - 1)).sum() / (len(rows) * (len(rows) - 1)))

@@ -6,19 +6,25 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from engine.tokenizers import Tokenizer, repair_text
+from wording import words
+
+say = words("engine.corpus")
 
 MAX_UPLOAD_BYTES = 5_000_000
-ENCODINGS = {  # what people's text files are in when they are not UTF-8
-    "cp1252": "Windows, Western Europe (cp1252)",
-    "latin-1": "ISO Latin 1",
-    "utf-16-le": "UTF-16, little endian",
-    "cp1250": "Windows, Central Europe (cp1250)",
-    "cp1251": "Windows, Cyrillic (cp1251)",
-    "shift_jis": "Japanese (Shift JIS)",
-    "gb18030": "Chinese (GB 18030)",
-    "euc_kr": "Korean (EUC-KR)",
-}
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+NAMES = {"stories": "Stories", "python-docs": "Python docs", "pasted": "Your text"}  # as runs keep them
+
+
+def encodings() -> dict[str, str]:
+    """What people's text files are in when they are not UTF-8, and what it is called."""
+    return say.table("encoding")
+
+
+def title(name: str, kind: str) -> str:
+    """What a corpus is called on the screen, in the language spoken now; `name` as its run keeps it."""
+    return say(f"name.{kind}") if NAMES.get(kind) == name else name
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,7 @@ class Corpus:
     """A text to train on.
 
     Attributes:
-        name: for people.
+        name: for people; see `title`.
         kind: "stories", "python-docs", "pasted" or "uploaded".
         text: the training part and, if `val_text` is None, the validation part too.
         val_text: a validation text of its own (the stories have one: fresh stories from another seed).
@@ -36,6 +42,11 @@ class Corpus:
     kind: str
     text: str
     val_text: str | None = None
+
+    @property
+    def title(self) -> str:
+        """Its name in the language spoken now."""
+        return title(self.name, self.kind)
 
     @cached_property
     def sha256(self) -> str:
@@ -69,10 +80,7 @@ class UnknownEncoding(ValueError):
     """Text, but not UTF-8: somebody must choose an encoding. `offset` is the first byte that does not fit."""
 
     def __init__(self, offset: int, byte: int) -> None:
-        super().__init__(
-            f"This file is not UTF-8: byte {offset} is 0x{byte:02X}. Choose the encoding it was saved in, "
-            "or save it as UTF-8 in your editor."
-        )
+        super().__init__(say("file_not_utf_8", offset=offset, byte=byte))
         self.offset = offset
 
 
@@ -89,27 +97,23 @@ def decode_upload(data: bytes, encoding: str | None = None) -> str:
     ('hi', 'café')
     """
     if len(data) > MAX_UPLOAD_BYTES:
-        raise ValueError(
-            f"The file has {len(data):,} bytes; at most {MAX_UPLOAD_BYTES:,} are taken. Cut it into parts."
-        )
+        raise ValueError(say("file_has_bytes_most", n=len(data), most=MAX_UPLOAD_BYTES))
     for mark, name in _BOMS:
         if data.startswith(mark):
             encoding = encoding or name
             break
     else:
         if b"\x00" in data and encoding not in ("utf-16-le",):
-            raise ValueError("This file is not text (it holds zero bytes). Upload a plain .txt file.")
+            raise ValueError(say("file_not_text_holds"))
     try:
         text = data.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
         if encoding is None:
             raise UnknownEncoding(error.start, data[error.start]) from error
-        raise ValueError(
-            f"The file is not valid {encoding}: byte {error.start} does not fit. Choose another encoding."
-        ) from error
+        raise ValueError(say("file_not_valid_byte", encoding=encoding, offset=error.start)) from error
     control = sum(c < " " and c not in "\t\n\r\f\x1b" for c in text)
     if control > len(text) / 100:
-        raise ValueError("This file is not text (too many control characters). Upload a plain .txt file.")
+        raise ValueError(say("file_not_text_too"))
     return text.removeprefix("\ufeff")
 
 
@@ -119,7 +123,7 @@ def stories(n_stories: int = 4000, seed: int = 1) -> Corpus:
     from engine.grammar import story_text  # the rules are only read when stories are wanted
 
     return Corpus(
-        "Stories",
+        NAMES["stories"],
         "stories",
         story_text(seed, n_stories),
         story_text(seed + 1_000_003, max(100, n_stories // 20)),
@@ -131,10 +135,10 @@ def python_docs() -> Corpus:
     """Real English that is on every machine: Python's help texts (`pydoc_data.topics`), half a megabyte."""
     from pydoc_data.topics import topics
 
-    return Corpus("Python docs", "python-docs", "\n".join(topics[name] for name in sorted(topics)))
+    return Corpus(NAMES["python-docs"], "python-docs", "\n".join(topics[name] for name in sorted(topics)))
 
 
-def own_text(text: str, *, name: str = "Your text", kind: str = "pasted") -> Corpus:
+def own_text(text: str, *, name: str = NAMES["pasted"], kind: str = "pasted") -> Corpus:
     """A pasted or uploaded text."""
     return Corpus(name, kind, repair_text(text)[0])
 
@@ -148,7 +152,7 @@ def split(corpus: Corpus, val_share: float = 0.1) -> tuple[str, str]:
     if corpus.val_text is not None:
         return corpus.text, corpus.val_text
     if not 0 <= val_share <= 0.5:
-        raise ValueError(f"The validation share must lie between 0 and 0.5, not {val_share}.")
+        raise ValueError(say("validation_share_must_lie", val_share=val_share))
     cut = len(corpus.text) - round(len(corpus.text) * val_share)
     return corpus.text[:cut], corpus.text[cut:]
 
@@ -175,5 +179,5 @@ def preview(
 
     train_text, val_text = split(corpus, val_share)
     n_train, n_val = len(tokenizer.encode(train_text)), len(tokenizer.encode(val_text))
-    need_tokens(n_train, context_length, "training text")
+    need_tokens(n_train, context_length, "training")
     return SplitPreview(n_train, n_val, (n_train - 1) // context_length, max(0, n_val - 1) // context_length)

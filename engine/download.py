@@ -19,6 +19,9 @@ from filelock import FileLock, Timeout
 
 from engine.folders import write_file
 from engine.vocabularies import Source
+from wording import words
+
+say = words("engine.download")
 
 PATIENCE = 10.0  # seconds for each answer
 LONGEST = 180.0  # seconds for the whole file
@@ -33,13 +36,26 @@ class Download:
         source: what is fetched.
         state: "running", then "done" or "failed".
         n_bytes: how many have come.
-        message: one sentence on what went wrong.
+        failed: what went wrong, by a short name, and its details; None if nothing did.
     """
 
     source: Source
     state: str = "running"
     n_bytes: int = 0
-    message: str = ""
+    failed: "_Failed | None" = None
+
+    @property
+    def message(self) -> str:
+        """One sentence on what went wrong, in the language of whoever reads it; "" if nothing did."""
+        return say(f"failed.{self.failed.name}", **self.failed.details) if self.failed else ""
+
+
+class _Failed(Exception):
+    """Raised in the thread, which belongs to no reader: the sentence is made later."""
+
+    def __init__(self, name: str, **details: object) -> None:
+        super().__init__(name)
+        self.name, self.details = name, details
 
 
 _downloads: dict[tuple[str, Path], Download] = {}
@@ -77,32 +93,32 @@ def _run(download: Download, folder: Path, patience: float, longest: float) -> N
         with FileLock(folder / f".{name}.lock", timeout=0):  # two servers may share a data folder
             write_file(folder / name, _fetch(download, patience, longest))
     except Timeout:
-        download.message = "Another program is fetching this file at the moment."
-    except ValueError as error:
-        download.message = str(error)
+        download.failed = _Failed("busy")
+    except _Failed as failed:
+        download.failed = failed
     except OSError as error:
-        download.message = f"{folder} can’t be written to ({error.strerror or error})."
-    download.state = "failed" if download.message else "done"
+        download.failed = _Failed("not_written", folder=folder, reason=error.strerror or error)
+    download.state = "failed" if download.failed else "done"
 
 
 def _fetch(download: Download, patience: float, longest: float) -> bytes:
-    """The content of the file; a ValueError that says why there is none."""
+    """The content of the file; `_Failed` says why there is none."""
     host = download.source.host
-    silent = f"{host} did not answer within {patience:g} seconds."
+    silent = _Failed("silent", host=host, patience=patience)
     try:
         content = _read(download, patience, longest)
     except urllib.error.HTTPError as error:
-        raise ValueError(f"{host} answered {error.code} ({error.reason}).") from error
+        raise _Failed("refused", host=host, code=error.code, reason=error.reason) from error
     except TimeoutError as error:
-        raise ValueError(silent) from error
+        raise silent from error
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
-        said = silent if isinstance(reason, TimeoutError) else f"{host} can’t be reached ({reason})."
-        raise ValueError(said) from error
+        late = isinstance(reason, TimeoutError)
+        raise (silent if late else _Failed("not_reached", host=host, reason=reason)) from error
     if len(content) < download.source.size:
-        raise ValueError(f"{host} broke off after {len(content):,} of {download.source.size:,} bytes.")
+        raise _Failed("broke_off", host=host, n=len(content), size=download.source.size)
     if hashlib.sha256(content).hexdigest() != download.source.sha256:
-        raise ValueError(f"{host} sent another file: its sha256 is not {download.source.sha256[:12]}….")
+        raise _Failed("another_file", host=host, sha256=download.source.sha256[:12])
     return content
 
 
@@ -117,7 +133,7 @@ def _read(download: Download, patience: float, longest: float) -> bytes:
             content += block
             download.n_bytes = len(content)
             if len(content) > source.size:
-                raise ValueError(f"{source.host} sent more than the {source.size:,} bytes of this file.")
+                raise _Failed("too_much", host=source.host, size=source.size)
             if time.monotonic() > deadline:
-                raise ValueError(f"{source.host} is too slow: {len(content):,} bytes in {longest:g} seconds.")
+                raise _Failed("too_slow", host=source.host, n=len(content), longest=longest)
     return bytes(content)

@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.model import Transformer
 from engine.rotary import sinusoidal_positions
+from wording import words
+
+say = words("engine.embeddings")
 
 BASE = 10000.0  # of the angles, in both the sinusoids of 2017 and rotary positions
 
@@ -26,7 +29,7 @@ def one_hot(token_id: int, vocab_size: int) -> NDArray[np.float32]:
     [0.0, 0.0, 1.0, 0.0]
     """
     if not 0 <= token_id < vocab_size:
-        raise ValueError(f"There is no id {token_id}: the ids run from 0 to {vocab_size - 1}.")
+        raise ValueError(say("there_no_id_ids", token_id=token_id, last=vocab_size - 1))
     row = np.zeros(vocab_size, dtype=np.float32)
     row[token_id] = 1
     return row
@@ -143,10 +146,7 @@ def cosines(matrix: ArrayLike, token_id: int) -> NDArray[np.float64]:
     rows = np.asarray(matrix, dtype=np.float64)
     lengths = norms(rows)
     if lengths[token_id] == 0:
-        raise ValueError(
-            f"All numbers of token {token_id} are 0, so it points nowhere and has no neighbours. Choose "
-            "another token."
-        )
+        raise ValueError(say("all_numbers_token_0", token_id=token_id))
     with np.errstate(invalid="ignore", divide="ignore"):
         found = rows @ rows[token_id] / (lengths * lengths[token_id])
     return np.asarray(np.clip(found, -1.0, 1.0))
@@ -216,7 +216,7 @@ def fit_basis(matrix: ArrayLike, k: int = 3) -> Basis:
     """
     rows = np.asarray(matrix, dtype=np.float64)
     if not len(rows):
-        raise ValueError("A map needs at least 1 vector. Choose more tokens.")
+        raise ValueError(say("map_needs_least_1"))
     mean = rows.mean(axis=0)
     _, sizes, directions = np.linalg.svd(rows - mean, full_matrices=False)
     total = float((sizes**2).sum())

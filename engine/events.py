@@ -6,6 +6,9 @@ from typing import TypedDict
 from torch import Tensor
 
 from engine.config import TrainConfig
+from wording import words
+
+say = words("engine.events")
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,18 @@ Event = StepEvent | EvalEvent | CheckpointEvent | NoticeEvent
 
 
 class DivergedError(ValueError):
-    """The loss or a gradient is no longer a finite number. The weights are those of the step before."""
+    """A number is no longer finite. The weights are those of the step before.
+
+    Args:
+        step: at which it happened.
+        what: "loss", "gradient", "weight" or "evaluation", the loss of one.
+        config: whose settings may be at fault.
+    """
 
     def __init__(self, step: int, what: str, config: TrainConfig) -> None:
         self.step = step
         super().__init__(
-            f"Step {step} failed: {what} is not a finite number, so the run stopped before it could spoil "
-            "the weights. "
-            f"Try a learning rate below {config.learning_rate:g}"
-            + ("." if config.grad_clip else ", or gradient clipping.")
+            say(f"diverged.{what}", step=step, learning_rate=config.learning_rate)
+            if config.grad_clip
+            else say(f"diverged_unclipped.{what}", step=step, learning_rate=config.learning_rate)
         )

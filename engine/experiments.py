@@ -15,6 +15,9 @@ from engine.corpus import Corpus
 from engine.plan import Timing, parameter_count, step_seconds
 from engine.runs import RunSpec
 from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
+from wording import words
+
+say = words("engine.experiments")
 
 STUDIES = (
     "held-out", "contamination", "learning-rate", "context", "shape", "tokenizer", "model-size", "text-size",
@@ -72,7 +75,7 @@ def study_specs(study: str, seed: int = 0) -> tuple[RunSpec, ...]:
         ValueError: if there is no such study.
     """
     if study not in _MAKERS:
-        raise ValueError(f"There is no study {study!r}. There are {', '.join(STUDIES)}.")
+        raise ValueError(say("there_no_study_there", study=study, join=', '.join(STUDIES)))
     specs = [_reseeded(spec, seed) for spec in _MAKERS[study]()]
     group = group_name(study, specs)
     return tuple(replace(spec, group=group, name=f"{study}: {spec.label}") for spec in specs)

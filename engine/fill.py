@@ -14,6 +14,9 @@ from engine.dice import draw, throws
 from engine.gaps import fill_gaps
 from engine.metrics import log_softmax
 from engine.model import Transformer
+from wording import words
+
+say = words("engine.fill")
 
 Guesses = Callable[[Sequence[int], Sequence[int]], NDArray[np.float64]]
 """(ids, hidden places) -> (K,V) log-probabilities at those places, given all other tokens."""
@@ -67,9 +70,7 @@ def masked_guesses(model: Transformer, mask_id: int) -> Guesses:
     def guesses(ids: Sequence[int], hidden: Sequence[int]) -> NDArray[np.float64]:
         logits = fill_gaps(model, ids, hidden, mask_id)[list(hidden), :mask_id]
         if not np.isfinite(logits).all():
-            raise ValueError(
-                "The model output is not finite (did its training diverge?). Choose another model."
-            )
+            raise ValueError(say("model_output_not_finite"))
         return log_softmax(logits)
 
     return guesses
@@ -78,9 +79,9 @@ def masked_guesses(model: Transformer, mask_id: int) -> Guesses:
 def _sorted(ids: Sequence[int], hidden: Sequence[int]) -> list[int]:
     places = sorted(set(hidden))
     if not places:
-        raise ValueError("Nothing is hidden, so there is nothing to fill. Hide at least one token.")
+        raise ValueError(say("nothing_hidden_there_nothing"))
     if places[0] < 0 or places[-1] >= len(ids):
-        raise ValueError(f"Places to fill must lie between 0 and {len(ids) - 1}, not {places}.")
+        raise ValueError(say("places_fill_must_lie", last=len(ids) - 1, places=places))
     return places
 
 
@@ -174,7 +175,7 @@ def gibbs(
     """
     places = _sorted(ids, hidden)
     if n_sweeps < 1:
-        raise ValueError(f"Gibbs sampling needs at least 1 sweep, not {n_sweeps}.")
+        raise ValueError(say("gibbs_sampling_needs_least", n_sweeps=n_sweeps))
     numbers = throws(n_sweeps * len(places), seed).tolist()
     now, choices = list(ids), list[Choice]()
     first = start if start is not None else _anything(guesses, ids, places, seed)

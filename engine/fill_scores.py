@@ -12,6 +12,9 @@ from engine.grammar import story_text
 from engine.model import Transformer
 from engine.oracle import Oracle
 from engine.tokenizers import Tokenizer
+from wording import words
+
+say = words("engine.fill_scores")
 
 ONE_PASS, LEFT_TO_RIGHT, SUREST, GIBBS = "one_pass", "left_to_right", "surest", "gibbs"
 CAUSAL, RESCORED, EXACT = "causal", "rescored", "exact"
@@ -57,7 +60,7 @@ def wilson(n_right: int, n: int, z: float = 1.959964) -> tuple[float, float]:
     [0.4902, 0.9433]
     """
     if n < 1 or not 0 <= n_right <= n:
-        raise ValueError(f"A share needs 1 trial or more and no more successes: {n_right} of {n}.")
+        raise ValueError(say("share_needs_1_trial", n_right=n_right, n=n))
     share, extra = n_right / n, z * z / n
     middle = (share + extra / 2) / (1 + extra)
     half = z / (1 + extra) * math.sqrt(share * (1 - share) / n + extra / (4 * n))
@@ -77,8 +80,9 @@ def held_out_rows(tokenizer: Tokenizer, n: int, seed: int, context_length: int) 
     fitting = [row for row in rows if len(row) <= context_length][:n]
     if not fitting:
         raise ValueError(
-            f"No story fits the context of {context_length} tokens: the shortest tried has "
-            f"{min(len(row) for row in rows)}. Choose a model with a longer context."
+            say(
+                "no_story_fits_context", context_length=context_length, shortest=min(len(row) for row in rows)
+            )
         )
     return fitting
 

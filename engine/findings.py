@@ -14,6 +14,9 @@ from engine.experiments import LARGER, LEAKS
 from engine.outcomes import Outcome
 from engine.reading import number
 from engine.scaling import Interval, Law
+from wording import words
+
+say = words("engine.findings")
 
 CLEAR = 0.03  # nats: a difference that one seed more or less rarely makes at these sizes
 FEW_PERCENT = 3.0
@@ -48,7 +51,7 @@ def find(study: str, runs: Sequence[Outcome]) -> Finding:
     ended = [run for run in runs if not math.isnan(run.last("val_loss"))]
     if len(ended) < (1 if study == "learning-rate" else len(runs)):
         lost = ", ".join(run.label for run in runs if run not in ended)
-        raise ValueError(f"There is no answer: {lost} ended without a finite loss. Run the study again.")
+        raise ValueError(say("there_no_answer_ended", lost=lost))
     return _FINDERS[study](runs)
 
 
@@ -66,27 +69,23 @@ def _held_out(runs: Sequence[Outcome]) -> Finding:
     best = min((r for r in small.evals if r["val_loss"] is not None), key=lambda r: r["val_loss"])
     last, train = small.last("val_loss"), small.last("train_loss")
     gap = large.last("val_loss") - large.last("train_loss")
-    how_far = f"{abs(gap):.2f} nats" if abs(gap) >= 0.01 else "less than 0.01 nats"
-    apart = f"With {large.label} the two losses ended {how_far} apart."
+    how_far = f"{abs(gap):.2f} nats" if abs(gap) >= 0.01 else say("less_than_0_01")
+    apart = say("two_losses_ended_apart", label=large.label, how_far=how_far)
     if last - best["val_loss"] >= CLEAR and train < best["train_loss"]:
         return Finding(
             "rises",
-            f"With {small.label} the loss on fresh stories was lowest at step {best['step']:,} "
-            f"({best['val_loss']:.2f} nats) and rose to {last:.2f}, while the loss in training fell on to "
-            f"{train:.2f}: from there the model learned its text by heart. {apart}",
+            say("loss_fresh_stories_lowest", label=small.label, best=best['step'], best_2=best['val_loss'], last=last, train=train, apart=apart),
         )
     evals = small.evals
     earlier = number(evals[-min(len(evals), max(2, len(evals) // 4))].get("val_loss"))
     if last - train >= 0.2 and earlier - last < CLEAR:
         return Finding(
             "stops",
-            f"With {small.label} the loss on fresh stories stopped at {last:.2f} nats while that in training "
-            f"fell to {train:.2f}: what it learned last was its own text. {apart}",
+            say("loss_fresh_stories_stopped", label=small.label, last=last, train=train, apart=apart),
         )
     return Finding(
         "falls",
-        f"With {small.label} both losses fell to the end, to {train:.2f} in training and {last:.2f} on fresh "
-        f"stories: this run was too short to learn its text by heart. {apart}",
+        say("both_losses_fell_end", label=small.label, train=train, last=last, apart=apart),
         usual=False,
     )
 
@@ -94,21 +93,19 @@ def _held_out(runs: Sequence[Outcome]) -> Finding:
 def _contamination(runs: Sequence[Outcome]) -> Finding:
     first, last = runs[0], runs[-1]
     if any(math.isnan(run.also("leaked")) for run in runs):
-        raise ValueError("There is no answer: the test text was not scored. Run the study again.")
+        raise ValueError(say("there_no_answer_test"))
     fell = {"leaked": first.also("leaked") - last.also("leaked")}
     fell["clean"] = first.last("val_loss") - last.last("val_loss")
     leaked, clean = (found for found in leak_curves([first, last])[1].values())
     words = (
-        f"Without a leak the perplexity of the test text is {leaked[0]:.2f}; with all of it in the training "
-        f"text it is {leaked[1]:.2f}. A clean text of the same kind went from {clean[0]:.2f} to "
-        f"{clean[1]:.2f}. "
+        say("without_leak_perplexity_test", leaked=leaked[0], leaked_2=leaked[1], clean=clean[0], clean_2=clean[1])
     )
     if fell["leaked"] < CLEAR:
-        return Finding("neither", words + "The leak did not help here.", usual=False)
+        return Finding("neither", words + say("leak_did_not_help"), usual=False)
     if fell["clean"] >= fell["leaked"] / 2:
-        return Finding("both", words + "So the leak helped with new text too.", usual=False)
+        return Finding("both", words + say("leak_helped_new_text"), usual=False)
     return Finding(
-        "leaked", words + "The model has read that text before: the low number says nothing of new text."
+        "leaked", words + say("model_has_read_text")
     )
 
 
@@ -125,19 +122,19 @@ def _rates(runs: Sequence[Outcome]) -> Finding:
     high = runs[-1]
     others = [
         f"{run.label} "
-        + (f"stopped at step {run.step + 1:,}, its numbers no longer finite" if run.diverged
-           else f"ended at {run.last('val_loss'):.2f}")
+        + (say("stopped_step_numbers_no", step=run.step + 1) if run.diverged
+           else say("ended", last=run.last('val_loss')))
         for run in runs if run is not best
     ]  # fmt: skip
     words = (
-        f"The rate {best.label} ended lowest, at {best.last('val_loss'):.2f} nats; "
+        say("rate_ended_lowest_nats", label=best.label, last=best.last('val_loss'))
         + ", ".join(others) + "."
     )  # fmt: skip
     if high.diverged or high.last("val_loss") > 0.9 * math.log(high.model.vocab_size):
-        return Finding("lost", words + " Steps that are too large throw the weights about instead of down.")
+        return Finding("lost", words + say("steps_too_large_throw"))
     if high is best:
-        return Finding("best", words + " The largest rate was the best here.", usual=False)
-    return Finding("worse", words + " The largest rate learned, but it ended worse.", usual=False)
+        return Finding("best", words + say("largest_rate_best_here"), usual=False)
+    return Finding("worse", words + say("largest_rate_learned_but"), usual=False)
 
 
 def ranked(runs: Sequence[Outcome], name: str = "val_loss") -> list[Outcome]:
@@ -149,20 +146,18 @@ def _context(runs: Sequence[Outcome]) -> Finding:
     order = ranked(runs)
     best, longest, shortest = order[0], runs[-1], runs[0]
     words = (
-        f"The loss fell from {shortest.last('val_loss'):.2f} nats with {shortest.label} to "
-        f"{best.last('val_loss'):.2f} with {best.label}. "
+        say("loss_fell_nats", last=shortest.last('val_loss'), label=shortest.label, last_2=best.last('val_loss'), label_2=best.label)
     )
     if best is shortest:
-        words = f"The shortest window, {best.label}, ended lowest, at {best.last('val_loss'):.2f} nats. "
+        words = say("shortest_window_ended_lowest", label=best.label, last=best.last('val_loss'))
     if best is longest:
         every = list(runs) == order[::-1]
-        how = "More text to look back on helped all the way." if every else "The longest window ended lowest."
+        how = say("more_text_look_back") if every else say("longest_window_ended_lowest")
         return Finding(best.label, words + how)
     behind = longest.last("val_loss") - best.last("val_loss")
     return Finding(
         best.label,
-        words + f"The longest, {longest.label}, ended {behind:.2f} nats behind: it reads fewer rows a step, "
-        "and in so few steps the wider view did not make up for that.",
+        words + say("longest_ended_nats_behind", label=longest.label, behind=behind),
         usual=False,
     )
 
@@ -172,19 +167,17 @@ def _shape(runs: Sequence[Outcome]) -> Finding:
     best, second, worst = order[0], order[1], order[-1]
     spread = worst.last("val_loss") - best.last("val_loss")
     words = (
-        f"With nearly equal weights and {best.train.steps:,} steps each, {best.label} ended lowest, at "
-        f"{best.last('val_loss'):.2f} nats; "
-        f"{worst.label} ended highest, at {worst.last('val_loss'):.2f}. "
+        say("nearly_equal_weights_steps", steps=best.train.steps, label=best.label, last=best.last('val_loss'), label_2=worst.label, last_2=worst.last('val_loss'))
     )
     if spread < CLEAR:
-        return Finding(best.label, words + "That is no clear difference: here the shape hardly matters.")
+        return Finding(best.label, words + say("no_clear_difference_here"))
     if second.last("val_loss") - best.last("val_loss") < CLEAR:
-        words += f"{second.label} is level with it. "
+        words += say("level", label=second.label)
     middle = best not in (runs[0], runs[-1])
     end = (
-        "Neither the widest nor the deepest won."
+        say("neither_widest_nor_deepest")
         if middle
-        else ("The widest won." if best is runs[0] else "The deepest won.")
+        else (say("widest_won") if best is runs[0] else say("deepest_won"))
     )
     return Finding(best.label, words + end, usual=middle)
 
@@ -193,19 +186,16 @@ def _tokenizer(runs: Sequence[Outcome]) -> Finding:
     by_byte, by_token = ranked(runs, "bits_per_byte"), ranked(runs)
     best, worst = by_byte[0], by_byte[-1]
     words = (
-        f"By bits per byte {best.label} is best ({best.last('bits_per_byte'):.3f}) and {worst.label} last "
-        f"({worst.last('bits_per_byte'):.3f}). "
+        say("bits_per_byte_best", label=best.label, last=best.last('bits_per_byte'), label_2=worst.label, last_2=worst.last('bits_per_byte'))
     )
     alike = _cut_alike(runs)
     if by_token[0] is best:
-        told = words + "Loss per token names the same one here, but it need not." + alike
+        told = words + say("loss_per_token_names") + alike
         return Finding(best.label, told, usual=False)
     wrong = by_token[0]  # less loss per token but more per byte: its tokens must be shorter
     return Finding(
         best.label,
-        words + f"Loss per token would name {wrong.label} ({wrong.last('val_loss'):.2f} nats): its tokens "
-        f"are shorter, {token_bytes(wrong):.1f} bytes against {token_bytes(best):.1f}, and hold less to "
-        f"guess.{alike}",
+        words + say("loss_per_token_would", label=wrong.label, last=wrong.last('val_loss'), token_bytes=token_bytes(wrong), token_bytes_2=token_bytes(best), alike=alike),
     )
 
 
@@ -220,8 +210,7 @@ def _cut_alike(runs: Sequence[Outcome]) -> str:
         if token_bytes(second) < 1.05 * token_bytes(first):
             one, two = (run.label for run in runs if run in (first, second))
             return (
-                f" {one[0].upper()}{one[1:]} and {two} cut this text nearly alike: what lies between those "
-                "two may be chance."
+                say("cut_text_nearly_alike", upper=one[0].upper(), one=one[1:], two=two)
             )
     return ""
 
@@ -241,13 +230,10 @@ def signals(run: Outcome) -> float:
 def _objectives(runs: Sequence[Outcome]) -> Finding:
     clm, mlm = runs
     if math.isnan(clm.floor + mlm.floor):
-        raise ValueError("There is no answer: the floor of a run is not known. Run the study again.")
+        raise ValueError(say("there_no_answer_floor"))
     done = {run.model.objective: progress(run) * PER_CENT for run in runs}
     words = (
-        f"From guessing to its own floor, next token came {done['clm']:.0f} % of the way and hidden tokens "
-        f"{done['mlm']:.0f} %. Both read the same number of tokens, but hidden tokens were scored at "
-        f"{PER_CENT * signals(mlm) / signals(clm):.0f} % of the positions. The two losses measure different "
-        "things, so only each way to its own floor is compared."
+        say("guessing_own_floor_next", done=done['clm'], done_2=done['mlm'], per_cent=PER_CENT * signals(mlm) / signals(clm))
     )
     ahead = done["clm"] - done["mlm"]
     if abs(ahead) < FEW_PERCENT:
@@ -279,15 +265,13 @@ def law_of(study: str, runs: Sequence[Outcome]) -> Law:
 
 
 def _law(study: str) -> Callable[[Sequence[Outcome]], Finding]:
-    thing = {"model-size": "weights take", "text-size": "text takes"}[study]
+    thing = {"model-size": say("weights_take"), "text-size": say("text_takes")}[study]
 
     def found(runs: Sequence[Outcome]) -> Finding:
         law = law_of(study, runs)
         low, high = law.saved_by_doubling, scaling.exponent_interval(law)
         words = (
-            f"A law with the exponent α = {law.exponent:.2f} ({_between(high)}) fits. Twice the {thing} away "
-            f"{PER_CENT * low:.0f} % of the distance to E = {law.floor:.2f} nats "
-            f"({_between(scaling.floor_interval(law))}). "
+            say("law_exponent_fits_twice", exponent=law.exponent, between=_between(high), thing=thing, per_cent=PER_CENT * low, floor=law.floor, between_2=_between(scaling.floor_interval(law)))
         )
         return Finding(low * PER_CENT, words + _against_the_floor(law, runs))
 
@@ -299,29 +283,27 @@ def _against_the_floor(law: Law, runs: Sequence[Outcome]) -> str:
     if math.isnan(truth):
         return ""
     if truth in allowed:
-        return f"The true floor of these stories, {truth:.2f}, is among the values of E that the runs allow."
+        return say("true_floor_these_stories", truth=truth)
     side = "above" if allowed.low > truth else "below"
     return (
-        f"The true floor of these stories, {truth:.2f}, is not among them: E lies {side} it, so the law "
-        "holds for "
-        "runs like these, and not for ever."
+        say("true_floor_these_stories_2", truth=truth, side=side)
     )
 
 
 def _between(interval: Interval) -> str:
-    low = f"{interval.low:.2f}" if not interval.open_low else f"{interval.low:.2f} or less"
-    high = f"{interval.high:.2f}" if not interval.open_high else f"{interval.high:.2f} or more"
-    return f"between {low} and {high}"
+    low = f"{interval.low:.2f}" if not interval.open_low else say("less", low=interval.low)
+    high = f"{interval.high:.2f}" if not interval.open_high else say("more", high=interval.high)
+    return say("between", low=low, high=high)
 
 
 def verdict_on_prediction(study: str, law: Law, larger: Outcome) -> str:
     """Whether the run that was foretold came out as the law said."""
     told, came = scaling.predict(law, size_of(study, larger)), loss_of(study, larger)
-    words = f"The law foretold {told.low:.2f} to {told.high:.2f} nats; the run reached {came:.3f}: "
+    words = say("law_foretold_nats_run", low=told.low, high=told.high, came=came)
     if came in told:
         return words + "inside."
     where = "below" if came < told.low else "above"
-    return words + f"outside, {where} it. The law did not hold that far."
+    return words + say("outside_law_did_not", where=where)
 
 
 _FINDERS: dict[str, Callable[[Sequence[Outcome]], Finding]] = {

@@ -10,6 +10,9 @@ from engine.grammar import default_grammar
 from engine.metrics import IGNORED
 from engine.oracle import Oracle
 from engine.tokenizers import Tokenizer
+from wording import words
+
+say = words("engine.floor")
 
 
 def validation_floor(
@@ -54,7 +57,5 @@ def validation_floor(
         total -= float(log_probs.sum())
         scored += len(log_probs)
     if not np.isfinite(total):
-        raise ValueError(
-            "The validation text is not one that the story source can tell, so it has no known floor."
-        )
+        raise ValueError(say("validation_text_not_one"))
     return total / scored

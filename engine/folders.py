@@ -13,6 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from wording import words
+
+say = words("engine.folders")
+
 CLOCK_TICK = 0.1  # seconds; file systems tell times apart by less
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
@@ -25,9 +29,7 @@ def checked_name(name: str) -> str:
             or digit.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ValueError(
-            f"{name!r} can't be a name here: use letters, digits, - and _ only, at most 80 of them."
-        )
+        raise ValueError(say("cant_name_here_use", name=name))
     return name
 
 

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from engine.metrics import MostLikely, kl_divergence, log_softmax, most_likely, rank
 from engine.model import Transformer
 from engine.tokenizers import MASK_TEXT, Token, Tokenizer
+from wording import words
+
+say = words("engine.gaps")
 
 
 def gap_tokens(tokenizer: Tokenizer, text: str) -> list[Token]:
@@ -70,9 +73,9 @@ def fill_gaps(
         ValueError: for a causal model, a position that does not exist, or more ids than the context holds.
     """
     if model.config.objective != "mlm":
-        raise ValueError("Only a masked model knows the mask. Choose a masked model.")
+        raise ValueError(say("only_masked_model_knows"))
     if any(not 0 <= i < len(ids) for i in hidden):
-        raise ValueError(f"Positions to hide must lie between 0 and {len(ids) - 1}, not {sorted(hidden)}.")
+        raise ValueError(say("positions_hide_must_lie", last=len(ids) - 1, places=sorted(hidden)))
     seen = torch.tensor([[mask_id if i in hidden else token_id for i, token_id in enumerate(ids)]])
     logits: NDArray[np.float32] = model(seen.to(model.device))[0].float().cpu().numpy()
     return logits
@@ -115,7 +118,7 @@ def guess(
         ValueError: if the logits are not finite.
     """
     if not np.isfinite(logits).all():
-        raise ValueError("The model output is not finite (did its training diverge?). Choose another model.")
+        raise ValueError(say("model_output_not_finite"))
     log_probs = log_softmax(logits)
     probs = np.exp(log_probs)
     top = most_likely(probs, n, also=true_id)
@@ -140,7 +143,7 @@ def mean_surprisal(logits: NDArray[np.float32], ids: Sequence[int], positions: C
         ValueError: if there are no positions.
     """
     if not positions:
-        raise ValueError("No position is scored, so there is no loss. Hide at least one token.")
+        raise ValueError(say("no_position_scored_there"))
     log_probs = log_softmax(logits)
     return -float(np.mean([log_probs[t, ids[t]] for t in positions]))
 
@@ -202,7 +205,7 @@ def spelled(model: Transformer, tokenizer: Tokenizer, before: str, word: str) ->
         (i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
     )
     if not same or len(new) == same:
-        raise ValueError("A causal model needs at least one token before the word, and a word.")
+        raise ValueError(say("causal_model_needs_least"))
     longest = model.config.context_length
 
     def log_of(ids: Sequence[int]) -> float:

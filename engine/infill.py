@@ -17,6 +17,9 @@ from engine.fill import Choice, Fill
 from engine.metrics import log_softmax
 from engine.model import Transformer
 from engine.search import next_log_probs
+from wording import words
+
+say = words("engine.infill")
 
 ROWS_AT_ONCE = 64
 
@@ -24,19 +27,15 @@ ROWS_AT_ONCE = 64
 def _checked(model: Transformer, ids: Sequence[int], hidden: Sequence[int]) -> list[int]:
     places = sorted(set(hidden))
     if model.config.objective != "clm":
-        raise ValueError("Only a causal model reads from left to right. Choose a causal model.")
+        raise ValueError(say("only_causal_model_reads"))
     if not places:
-        raise ValueError("Nothing is hidden, so there is nothing to fill. Hide at least one token.")
+        raise ValueError(say("nothing_hidden_there_nothing"))
     if places[0] < 1 or places[-1] >= len(ids):
-        way_out = f"Hide only tokens from position 1 to {len(ids) - 1}." if len(ids) > 1 else "Add a token."
-        raise ValueError(
-            "Nothing stands left of the first token, so a causal model has nothing to guess it from. "
-            + way_out
-        )
+        last = len(ids) - 1
+        raise ValueError(say("nothing_left_hide", last=last) if last else say("nothing_left_add"))
     if len(ids) > model.config.context_length:
         raise ValueError(
-            f"The causal model reads at most {model.config.context_length:,} tokens but the text has "
-            f"{len(ids):,}. Shorten it, or choose a causal model with a longer context."
+            say("causal_model_reads_most", context_length=model.config.context_length, n=len(ids))
         )
     return places
 
@@ -116,7 +115,7 @@ def rescore(
     """
     places = _checked(model, ids, hidden)
     if tried < 1 or kept < 1:
-        raise ValueError(f"At least 1 filling must be tried and kept, not {tried} and {kept}.")
+        raise ValueError(say("least_1_filling_must", tried=tried, kept=kept))
     reading = _Reading(model, ids[: places[0]])
     fillers, scores, exact = np.zeros((1, 0), np.int64), np.zeros(1), True
     for place, end in zip(places, [*places[1:], len(ids)], strict=True):
@@ -208,5 +207,5 @@ def text_log_prob(model: Transformer, ids: Sequence[int]) -> float:
 
 def _finite(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     if not np.isfinite(rows).all():
-        raise ValueError("The model output is not finite (did its training diverge?). Choose another model.")
+        raise ValueError(say("model_output_not_finite"))
     return rows

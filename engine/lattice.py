@@ -10,6 +10,10 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
+from wording import words
+
+say = words("engine.lattice")
+
 S = TypeVar("S", bound=Hashable)
 Moves = Callable[
     [S, int | None], Iterable[tuple[int, float, S]]
@@ -21,7 +25,7 @@ class NoPathError(ValueError):
     """No path has the visible tokens; `position` is the first token that can't stand where it does."""
 
     def __init__(self, position: int) -> None:
-        super().__init__(f"No path has the visible token at position {position}.")
+        super().__init__(say("no_path_has_visible", position=position))
         self.position = position
 
 
@@ -59,7 +63,7 @@ def hidden_posteriors(
             for token_id, probability, after in moves(state, wanted):
                 links.append((source, token_id, probability, grown.setdefault(after, len(grown))))
             if n_links + len(links) > max_links:
-                raise TooManyPathsError(f"More than {max_links} links are needed.")
+                raise TooManyPathsError(say("more_than_links_needed", max_links=max_links))
         if not links:
             raise NoPathError(position)
         n_links += len(links)

@@ -16,6 +16,9 @@ import regex
 from numpy.typing import NDArray
 
 from engine.tokenizers import Tokenizer, repair_text, tokenizer_from_json
+from wording import words
+
+say = words("engine.merges")
 
 N_BYTES = 256  # tokens before the first merge
 _UNASSIGNED = "\u0378"
@@ -90,8 +93,12 @@ def replay(tokenizer: Tokenizer, text: str) -> History:
         if history.lengths[-1] == n_tokens:
             return history
     raise ValueError(
-        f"Repeating the merges gives {history.lengths[-1]:,} tokens, {tokenizer.name} {n_tokens:,}: "
-        "the text holds characters that two Unicode versions split differently. Choose another text."
+        say(
+            "repeating_merges_gives_tokens",
+            n=history.lengths[-1],
+            name=tokenizer.name,
+            n_wanted=n_tokens,
+        )
     )
 
 
@@ -116,7 +123,7 @@ def truncated(tokenizer: Tokenizer, n_merges: int) -> Tokenizer:
     """
     total = len(_merged(tokenizer))
     if not 0 <= n_merges <= total:
-        raise ValueError(f"{tokenizer.name} has {total} merges, so {n_merges} of them can't be kept.")
+        raise ValueError(say("has_merges_them_cant", name=tokenizer.name, total=total, n=n_merges))
     spec = tokenizer.to_json()
     return tokenizer_from_json(
         {**spec, "merged": spec["merged"][:n_merges]} if spec["kind"] == "bpe" else spec
@@ -126,7 +133,7 @@ def truncated(tokenizer: Tokenizer, n_merges: int) -> Tokenizer:
 def _merged(tokenizer: Tokenizer) -> list[bytes]:
     """Bytes of the tokens that merges made, in order."""
     if tokenizer.to_json()["kind"] not in ("bpe", "bytes"):
-        raise ValueError(f"{tokenizer.name} was not learned by merging here. Choose a BPE of your own.")
+        raise ValueError(say("not_learned_merging_here", name=tokenizer.name))
     return [tokenizer.token_bytes(i) for i in range(N_BYTES, tokenizer.vocab_size)]
 
 
@@ -152,7 +159,7 @@ def recover_pairs(merged: Sequence[bytes]) -> list[tuple[int, int]]:
         if len(found) > 1:
             found = [pair for pair in found if not _joins_across(*pair, pairs, made)]
         if len(found) != 1:
-            raise ValueError(f"Token {N_BYTES + len(pairs)} ({data[:20]!r}) is not made of two earlier ones.")
+            raise ValueError(say("token_not_made_two", id=N_BYTES + len(pairs), data=data[:20]))
         made[found[0]] = ids[data] = N_BYTES + len(pairs)
         pairs += found
         sizes.add(len(data))

@@ -14,9 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from engine.windows import context_sizes, cut, score_parts
+from wording import words
 
 if TYPE_CHECKING:
     from engine.model import Transformer
+
+say = words("engine.metrics")
 
 IGNORED = -100  # a target that the loss leaves out
 
@@ -37,9 +40,7 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     [0.4993, 4.6993]
     """
     if not bool((targets != IGNORED).any()):
-        raise ValueError(
-            "No target is scored, so there is no loss. Give at least one target that is not -100."
-        )
+        raise ValueError(say("no_target_scored_there"))
     rows = logits.reshape(-1, logits.shape[-1]).float()  # half precision would round the sum
     return F.cross_entropy(rows, targets.reshape(-1), ignore_index=IGNORED)
 
@@ -55,7 +56,7 @@ def perplexity(loss: float) -> float:
 def bits_per_byte(total_nats: float, n_bytes: int) -> float:
     """Surprisal of a text divided by its UTF-8 length: comparable across tokenizers."""
     if n_bytes < 1:
-        raise ValueError("Bits per byte needs a text of at least 1 byte.")
+        raise ValueError(say("bits_per_byte_needs"))
     return total_nats / math.log(2) / n_bytes
 
 
@@ -192,9 +193,7 @@ class NextTokenScores:
 
 def _need_two(n: int) -> None:
     if n < 2:
-        raise ValueError(
-            f"Scoring needs at least 2 tokens, and the text has {n}: the first token is given, not predicted."
-        )
+        raise ValueError(say("scoring_needs_least_2", n=n))
 
 
 def next_token_scores(logits: NDArray, ids: Sequence[int]) -> NextTokenScores:
@@ -250,7 +249,7 @@ def score(model: "Transformer", ids: Sequence[int] | Tensor, *, stride: int | No
     config = model.config
     stride = max(1, config.context_length // 2) if stride is None else stride
     if config.objective != "clm":
-        raise ValueError("A masked model gives no probability to a whole text. Choose a causal model.")
+        raise ValueError(say("masked_model_gives_no"))
     _need_two(len(ids))
     windows = cut(len(ids), config.context_length, stride)
     log_probs = np.concatenate(list(score_parts(model, ids, windows)))

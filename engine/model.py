@@ -15,6 +15,9 @@ from engine.cache import KVCache
 from engine.config import ModelConfig
 from engine.recorder import Recorder
 from engine.rotary import rotary_turns, rotate, sinusoidal_positions
+from wording import words
+
+say = words("engine.model")
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -280,19 +283,13 @@ class Transformer(nn.Module):
     def _check(self, ids: Tensor, start: int, cache: KVCache | None) -> None:
         n, limit = ids.shape[1] + start, self.config.context_length
         if ids.shape[1] == 0:
-            raise ValueError("There are no tokens to read. Type at least one character.")
+            raise ValueError(say("there_no_tokens_read"))
         if n > limit:
-            raise ValueError(
-                f"context_length is {limit} but the text has {n} tokens. "
-                "Shorten it, or choose a model with a longer context."
-            )
+            raise ValueError(say("context_length_but_text", limit=limit, n=n))
         if cache is not None and self.config.objective == "mlm":
-            raise ValueError(
-                "A masked model looks ahead, so earlier keys change with every token: it can't use a cache."
-            )
+            raise ValueError(say("masked_model_looks_ahead"))
         low, high = int(ids.min()), int(ids.max())
         if low < 0 or high >= self.config.vocab_size:
             raise ValueError(
-                f"The model's ids run from 0 to {self.config.vocab_size - 1}, but the text has id "
-                f"{low if low < 0 else high}. Use the tokenizer that belongs to the model."
+                say("models_ids_run_0", last=self.config.vocab_size - 1, odd=low if low < 0 else high)
             )

@@ -12,6 +12,9 @@ from engine.model import Transformer
 from engine.sampling import TextStream, generate
 from engine.tokenizers import Tokenizer
 from engine.trace import Trace, trace
+from wording import words
+
+say = words("engine.moments")
 
 ASKED_TOKENS = 768  # a masked model reads at most so many to be asked for each token by itself
 ROWS = 64  # scored at once: a large vocabulary in float64 would fill the memory
@@ -51,7 +54,7 @@ def look(model: Transformer, tokenizer: Tokenizer, text: str, position: int) -> 
     found = trace(model, tokenizer, text, hidden=() if causal else (position,))
     n = len(found.tokens)
     if not 0 <= position < n:
-        raise ValueError(f"Positions lie between 0 and {n - 1} in this text, not at {position}.")
+        raise ValueError(say("positions_lie_between_0", n=n - 1, position=position))
     log_probs = _of_next(found) if causal else _of_hidden(model, found, position, tokenizer.mask_id)
     return Look(found.logits[position], log_probs, found.attentions)
 
@@ -63,7 +66,7 @@ def look_everywhere(model: Transformer, tokenizer: Tokenizer, text: str) -> Look
         ValueError: for an empty text or a masked model, which would see another text for each position.
     """
     if model.config.objective != "clm":
-        raise ValueError("A masked model must be asked for one hidden position at a time. Use `look`.")
+        raise ValueError(say("masked_model_must_asked"))
     found = trace(model, tokenizer, text)
     return Look(found.logits, _of_next(found), found.attentions)
 

@@ -22,6 +22,9 @@ from engine.precision import computing_in
 from engine.run_setup import run_ids
 from engine.tokenizers import Tokenizer
 from engine.training import Training, train
+from wording import words
+
+say = words("engine.one_step")
 
 STORIES, STORY_SEED = 2000, 1  # enough to draw batches from; the seed of the shipped models' stories
 EXTRA = 100  # steps that are added to a run that has ended, so that it has a next one
@@ -32,7 +35,8 @@ class Part:
     """Some of a model's weights in one step, all together.
 
     Attributes:
-        name: "token vectors", "layer 1 attention" and so on; layers are counted from 1.
+        name: "embedding", "position", "attention 1", "mlp 1" and so on, "final_norm", "head"; layers are
+            counted from 1.
         n: how many numbers.
         gradient: Euclidean length of their gradient, before clipping.
         update: length of their change.
@@ -44,6 +48,11 @@ class Part:
     gradient: float
     update: float
     weights: float
+
+    @property
+    def title(self) -> str:
+        """Its name in words."""
+        return part_title(self.name)
 
     @property
     def ratio(self) -> float:
@@ -138,10 +147,7 @@ class Stepper:
             ValueError: at the end of the schedule, or if loss or gradients are not finite.
         """
         if self.done:
-            raise ValueError(
-                f"The schedule ends at step {self.config.steps}, and {self.step} are done. Go back to the "
-                "checkpoint."
-            )
+            raise ValueError(say("schedule_ends", steps=self.config.steps, step=self.step))
         training = self._training
         state = training.state()
         dropout = (state["generators"] or {})["dropout"]  # so that each pass drops the same numbers
@@ -202,7 +208,7 @@ def step_of_run(checkpoint: str | Path) -> Stepper:
         ids, _ = run_ids(folder, settings["corpus"], saved.tokenizer)
         config = TrainConfig.from_json(settings["train"])
     except (OSError, KeyError) as error:
-        raise ValueError(f"The text of this run can't be read: {folder.name} is incomplete.") from error
+        raise ValueError(say("text_unreadable", name=folder.name)) from error
     return _stepper(saved, ids, config, same_device=there)
 
 
@@ -216,7 +222,7 @@ def step_of_model(checkpoint: str | Path) -> Stepper:
     """
     saved = load_checkpoint(checkpoint)
     if saved.train_config is None:
-        raise ValueError("This model does not say how it was trained, so there is no next step to show.")
+        raise ValueError(say("no_recipe"))
     ids = torch.tensor(saved.tokenizer.encode(stories(STORIES, STORY_SEED).text))
     return _stepper(saved, ids, saved.train_config, same_device=True)
 
@@ -249,16 +255,21 @@ def part_of(name: str) -> str:
     """Which part of the model a weight belongs to; the norm before (or after) a half counts with it.
 
     >>> part_of("blocks.2.attention_norm.weight"), part_of("blocks.0.mlp.up.bias"), part_of("head.weight")
-    ('layer 3 attention', 'layer 1 MLP', 'output matrix')
+    ('attention 3', 'mlp 1', 'head')
     """
     if found := re.match(r"blocks\.(\d+)\.(attention|mlp)", name):
-        return f"layer {int(found[1]) + 1} {'MLP' if found[2] == 'mlp' else 'attention'}"
-    return {
-        "embedding": "token vectors",
-        "position": "position vectors",
-        "final_norm": "final norm",
-        "head": "output matrix",
-    }[name.split(".")[0]]
+        return f"{found[2]} {int(found[1]) + 1}"
+    return name.split(".")[0]
+
+
+def part_title(name: str) -> str:
+    """A part in words.
+
+    >>> part_title("attention 3"), part_title("head")
+    ('layer 3 attention', 'output matrix')
+    """
+    kind, _, layer = name.partition(" ")
+    return say(f"part.{kind}", layer=layer) if layer else say(f"part.{kind}")
 
 
 def _lengths(tensors: Iterable[tuple[str, Tensor]]) -> dict[str, float]:

@@ -6,6 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from engine.config import TrainConfig
+from wording import words
+
+say = words("engine.optimizers")
 
 
 class FlatGradients:
@@ -124,15 +127,9 @@ class Optimizer:
                     value = state.get(f"{key}/{name}")
                     if value is None or (key != "step" and value.shape != parameter.shape):
                         raise ValueError(
-                            f"The optimizer state in this checkpoint doesn't fit: {key} of {name} is missing "
-                            "or has another "
-                            f"shape. Resume with the optimizer it was saved with (now {self.kind}), or "
-                            "without its state."
+                            say("optimizer_state_checkpoint_doesnt", part=key, name=name, kind=self.kind)
                         )
                     part.state[parameter][key] = value.to(parameter.device, torch.float32, copy=True)
                     loaded.add(f"{key}/{name}")
         if extra := sorted(set(state) - loaded):
-            raise ValueError(
-                f"The optimizer state in this checkpoint doesn't fit: it also has {extra[0]}. "
-                f"Resume with the optimizer it was saved with (now {self.kind}), or without its state."
-            )
+            raise ValueError(say("optimizer_state_checkpoint_doesnt_2", extra=extra[0], kind=self.kind))

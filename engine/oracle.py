@@ -20,6 +20,9 @@ from engine.automaton import Config, Move
 from engine.grammar import Grammar, split_terminals
 from engine.lattice import NoPathError, TooManyPathsError, hidden_posteriors
 from engine.legality import LegalPrefix, legal_characters
+from wording import words
+
+say = words("engine.oracle")
 
 TABLES_KEPT = 20_000  # places whose token tables are remembered
 STORIES_CHECKED = 30  # stories that a tokenizer is tried on
@@ -178,7 +181,7 @@ class Oracle:
         """
         wanted = [int(position) for position in masked]
         if outside := [position for position in wanted if not 0 <= position < len(ids)]:
-            raise ValueError(f"Masked positions {outside} lie outside the row of {len(ids)} tokens.")
+            raise ValueError(say("masked_positions_lie_outside", outside=outside, n=len(ids)))
         if not wanted:
             return np.zeros((0, self.vocab_size))
         hidden = set(wanted)
@@ -197,14 +200,10 @@ class Oracle:
             start: State = (self.grammar.automaton.start, ())
             return hidden_posteriors(start, visible, self._moves, max_links=self.max_links)
         except NoPathError as error:
-            raise ValueError(
-                f"No story has these visible tokens: that at position {first + error.position} can't stand "
-                "there. Use a text of the story source, or mask that position too."
-            ) from None
+            raise ValueError(say("no_story_has_these", position=first + error.position)) from None
         except TooManyPathsError:
             raise ValueError(
-                f"The {visible.count(None)} masked tokens leave too many ways to tell the story: the exact "
-                f"answer would need more than {self.max_links:,} steps. Mask fewer of them."
+                say("masked_tokens_leave_too", n=visible.count(None), most=self.max_links)
             ) from None
 
     def _moves(self, state: State, visible: int | None) -> Iterator[tuple[int, float, State]]:
@@ -303,10 +302,5 @@ class Oracle:
             return
         for left, right in zip(terminals, terminals[1:], strict=False):
             if tuple(self.tokenizer.encode(left + right)) != self._encode(left) + self._encode(right):
-                raise ValueError(
-                    f"This tokenizer joins {left!r} and {right!r}, two terminals of the story source, so "
-                    "exact probabilities can't be given. Choose one that splits text into words first."
-                )
-        raise ValueError(
-            "This tokenizer doesn't split stories at their terminals. Choose one that splits at words."
-        )
+                raise ValueError(say("tokenizer_joins_two_terminals", left=left, right=right))
+        raise ValueError(say("tokenizer_doesnt_split_stories"))

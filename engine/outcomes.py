@@ -11,9 +11,12 @@ from engine.config import ModelConfig, TrainConfig
 from engine.plan import parameter_count
 from engine.reading import number
 from engine.records import Records
+from wording import words
 
 if TYPE_CHECKING:
     from engine.runs import RunInfo, RunStore
+
+say = words("engine.outcomes")
 
 SHIPPED = Path(__file__).parents[1] / "pretrained" / "experiments"
 _OF_A_STEP = ("kind", "step", "loss")
@@ -163,5 +166,5 @@ def read_shipped(study: str, folder: Path = SHIPPED) -> Shipped | None:
         return Shipped(**about, outcomes=runs)
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"The results in {path.name} can't be read: {error}. Run the study here instead."
+            say("results_cant_read_run", name=path.name, error=error)
         ) from error

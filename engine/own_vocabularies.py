@@ -14,6 +14,9 @@ from pathlib import Path
 
 from engine.folders import checked_name, write_file
 from engine.tokenizers import Tokenizer, tokenizer_from_json
+from wording import words
+
+say = words("engine.own_vocabularies")
 
 MOST = 20  # of one person; the oldest make room
 MOST_BYTES = 4_000_000  # of one file; 8,192 ids of a usual text take about 0.1 MB
@@ -45,7 +48,7 @@ def save(owner: str, tokenizer: Tokenizer, learned_from: str, *, home: Path | No
     """
     spec = tokenizer.to_json()
     if spec["kind"] != "bpe":
-        raise ValueError(f"Only a BPE of one's own is kept, and this is {tokenizer.name}.")
+        raise ValueError(say("only_bpe_ones_own", name=tokenizer.name))
     kept = OwnVocabulary(tokenizer.hash, tokenizer.name, learned_from[:80], time.time())
     content = {
         "format": _FORMAT,
@@ -55,10 +58,7 @@ def save(owner: str, tokenizer: Tokenizer, learned_from: str, *, home: Path | No
     }
     data = json.dumps(content).encode()
     if len(data) > MOST_BYTES:
-        raise ValueError(
-            f"This vocabulary takes {len(data):,} bytes, because its tokens are very long; at most "
-            f"{MOST_BYTES:,} are kept. Learn fewer ids, or from another text."
-        )
+        raise ValueError(say("vocabulary_takes_bytes_because", n=len(data), most=MOST_BYTES))
     folder = _folder(owner, home)
     folder.mkdir(parents=True, exist_ok=True)
     write_file(folder / f"{kept.hash}.json", data)
@@ -91,10 +91,7 @@ def load(owner: str, vocabulary_hash: str, *, home: Path | None = None) -> Token
     """
     path = _path(owner, vocabulary_hash, home)
     if not path.is_file():
-        raise ValueError(
-            f"Your vocabulary {vocabulary_hash} is not on this machine any more. Choose another one, "
-            "or learn it again on the Tokens page."
-        )
+        raise ValueError(say("your_vocabulary_not_machine", vocabulary_hash=vocabulary_hash))
     return _read(path)[1]
 
 
@@ -126,16 +123,14 @@ def _newest_first(folder: Path) -> list[Path]:
 def _read(path: Path) -> tuple[OwnVocabulary, Tokenizer]:
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise ValueError("too large")
+            raise ValueError(say("too_large"))
         content = json.loads(path.read_bytes())
         tokenizer = tokenizer_from_json(content["tokenizer"])
         if tokenizer.hash != path.stem:
-            raise ValueError("its content is not what its name says")
+            raise ValueError(say("content_not_what_name"))
         kept = OwnVocabulary(
             path.stem, tokenizer.name, str(content["learned_from"]), float(content["created"])
         )
         return kept, tokenizer
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"The kept vocabulary {path.stem[:20]} is damaged ({error}). Learn it again on the Tokens page."
-        ) from error
+        raise ValueError(say("kept_vocabulary_damaged_learn", name=path.stem[:20], error=error)) from error

@@ -24,6 +24,10 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from wording import words
+
+say = words("engine.parallel")
+
 # Process 0 alone writes checkpoints and samples, and counts the floor of the stories; the others wait.
 PATIENCE = timedelta(minutes=10)
 
@@ -95,10 +99,7 @@ class Processes:
         try:
             dist.all_reduce(tensor, op=getattr(dist.ReduceOp, how))
         except RuntimeError as error:
-            raise LostProcessError(
-                f"Another of the {self.n} processes of this run ended or did not answer, so process "
-                f"{self.rank} can't go on. Start the run again: it goes on from its last checkpoint."
-            ) from error
+            raise LostProcessError(say("another_processes_run_ended", n=self.n, rank=self.rank)) from error
 
 
 ALONE = Processes()
@@ -157,15 +158,13 @@ def join(patience: timedelta = PATIENCE) -> Processes:
     import torch.distributed as dist
 
     if not dist.is_available():
-        raise ValueError(
-            "This torch was built without torch.distributed. Start one process, without torchrun."
-        )
+        raise ValueError(say("torch_built_without_torch"))
     nccl = torch.cuda.is_available() and dist.is_nccl_available()
     backend = "cpu:gloo,cuda:nccl" if nccl else "gloo"
     try:
         dist.init_process_group(backend, timeout=patience)
     except RuntimeError as error:
-        raise LostProcessError(f"The processes of this run did not all meet: {error}") from error
+        raise LostProcessError(say("processes_run_did_not", error=error)) from error
     return Processes(dist.get_rank(), dist.get_world_size())
 
 
@@ -185,10 +184,6 @@ def own_gpu() -> torch.device:
     """
     place, n_gpus = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
     if place >= n_gpus:
-        raise ValueError(
-            f"This machine has {n_gpus} GPU{'s' * (n_gpus != 1)}, and this is its process {place + 1}: each "
-            f"process needs a GPU of its own. Start torchrun with --nproc-per-node={n_gpus}, or train on the "
-            "CPU."
-        )
+        raise ValueError(say("machine_has_gpu_process", n=n_gpus, place=place + 1))
     torch.cuda.set_device(place)
     return torch.device("cuda", place)

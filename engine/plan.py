@@ -7,6 +7,9 @@ from statistics import median
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
 from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
+from wording import words
+
+say = words("engine.plan")
 
 # One thread of a laptop core, before any run has been timed on this machine.
 FLOPS_PER_SECOND = 80e9
@@ -66,7 +69,7 @@ def make_tokenizer(kind: str, corpus: Corpus, vocab_size: int = 512) -> Tokenize
         return char_tokenizer(corpus.text + (corpus.val_text or ""))
     if kind == "bpe":
         return train_bpe(corpus.text, vocab_size)
-    raise ValueError(f"A vocabulary of kind {kind!r} is unknown. Known kinds: bpe, characters, bytes.")
+    raise ValueError(say("unknown_kind", kind=kind))
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ class Plan:
         train_tokens, val_tokens: of the two parts.
         train_rows, val_rows: rows of the context length that fit side by side.
         val_share: end of the text kept for validation; 0 if it would be too short for one row.
-        notice: one sentence if that happened, else "".
+        lost_tokens, lost_share: tokens of that too short end, and what share of the text it was to be.
+        need: tokens of one row and of its targets.
     """
 
     train_tokens: int
@@ -85,7 +89,24 @@ class Plan:
     train_rows: int
     val_rows: int
     val_share: float
-    notice: str = ""
+    lost_tokens: int = 0
+    lost_share: float = 0.0
+    need: int = 0
+
+    @property
+    def notice(self) -> str:
+        """One sentence if there is no validation for lack of text, else ""."""
+        if not self.lost_tokens:
+            return ""
+        return say("no_validation", val_share=self.lost_share, n_val=self.lost_tokens, need=self.need)
+
+
+class TooShortError(ValueError):
+    """A text that does not fill one row; `fitting` is the longest context length that it fills, or None."""
+
+    def __init__(self, n_tokens: int, context_length: int) -> None:
+        self.fitting = n_tokens - 1 if n_tokens - 1 >= SHORTEST_CONTEXT else None
+        super().__init__(too_short(n_tokens, context_length))
 
 
 def make_plan(corpus: Corpus, tokenizer: Tokenizer, context_length: int, val_share: float = 0.1) -> Plan:
@@ -98,35 +119,31 @@ def make_plan(corpus: Corpus, tokenizer: Tokenizer, context_length: int, val_sha
     """
     need = context_length + 1
     n_train, n_val = (len(tokenizer.encode(text)) for text in split(corpus, val_share))
-    notice = ""
+    lost_tokens, lost_share = 0, 0.0
     if n_val < need and corpus.val_text is None:
         if n_val:
-            notice = (
-                f"No validation: the last {val_share:.0%} of this text is {n_val:,} tokens, and one row "
-                f"needs {need:,}. The run learns from the whole text and can't tell learning from memorising."
-            )
+            lost_tokens, lost_share = n_val, val_share
         n_train, n_val, val_share = len(tokenizer.encode(corpus.text)), 0, 0.0
     if n_train < need:
-        raise ValueError(too_short(n_train, context_length))
+        raise TooShortError(n_train, context_length)
     return Plan(
         n_train,
         n_val,
         (n_train - 1) // context_length,
         max(0, n_val - 1) // context_length,
         val_share,
-        notice,
+        lost_tokens,
+        lost_share,
+        need,
     )
 
 
 def too_short(n_tokens: int, context_length: int) -> str:
     """The sentence about a text that does not fill one row."""
-    way_out = "Add text"
+    given = {"n": n_tokens, "need": context_length + 1, "length": context_length}
     if n_tokens - 1 >= SHORTEST_CONTEXT:
-        way_out += f", or choose a context length of at most {n_tokens - 1:,}"
-    return (
-        f"This text has {n_tokens:,} token{'s' if n_tokens != 1 else ''}, but one training row needs "
-        f"{context_length + 1:,}: the context length of {context_length:,} and the token after it. {way_out}."
-    )
+        return say("too_short_or_shorter_context", **given, fitting=n_tokens - 1)
+    return say("too_short", **given)
 
 
 def parameter_count(config: ModelConfig) -> int:

@@ -11,6 +11,10 @@ from typing import Literal
 
 import torch
 
+from wording import words
+
+say = words("engine.precision")
+
 Precision = Literal["float32", "bfloat16"]
 
 
@@ -28,14 +32,11 @@ def chosen_precision(wanted: str, device: torch.device) -> tuple[Precision, str]
     if device.type == "cuda":
         if torch.cuda.is_bf16_supported(including_emulation=False):
             return "bfloat16", ""
-        lacks = "This GPU has no units for bfloat16, so the run computes in float32."
+        lacks = say("gpu_has_no_units")
         return "float32", "" if wanted == "auto" else lacks
     if wanted == "auto":
         return "float32", ""
-    return "bfloat16", (
-        "This run computes in bfloat16 on a CPU, as its settings ask. On most CPUs that is slower than "
-        'float32; "auto" would choose float32 here.'
-    )
+    return "bfloat16", (say("run_computes_bfloat16_cpu"))
 
 
 def computing_in(precision: Precision, device: torch.device) -> AbstractContextManager[None]:

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 from engine.metrics import log_softmax, softmax
 from engine.model import Transformer
+from wording import words
+
+say = words("engine.pseudo")
 
 ROW_TOKENS = 4096  # tokens in one pass
 LARGEST_TOTAL = 60_000  # tokens that `totals` reads at most: some seconds
@@ -106,7 +109,7 @@ def two_orders(
     """
     i, j = pair
     if i == j:
-        raise ValueError(f"Two different positions are needed, not {i} twice.")
+        raise ValueError(say("two_different_positions_needed", i=i))
     both, after_a, after_b = (_with_masks(ids, mask_id, {*hidden, *more}) for more in ((i, j), (j,), (i,)))
     rows = torch.tensor([both, after_a, after_b], device=model.device)
     probs = softmax(model(rows).float().cpu().numpy())
@@ -194,8 +197,13 @@ def totals(model: Transformer, ids: Sequence[int], pair: tuple[int, int], mask_i
     need = n_passes(len(ids), model.config.vocab_size)
     if need > LARGEST_TOTAL:
         raise ValueError(
-            f"The {len(ids)} tokens would have to be read {2 * model.config.vocab_size:,} times, {need:,} "
-            f"tokens in all; at most {LARGEST_TOTAL:,} are. Use a shorter text."
+            say(
+                "tokens_would_have_read",
+                n=len(ids),
+                times=2 * model.config.vocab_size,
+                need=need,
+                most=LARGEST_TOTAL,
+            )
         )
     i, j = pair
     with torch.no_grad():
@@ -282,6 +290,6 @@ def _pair_table(p_a: str, p_b: str, b_given_a: tuple[str, str], a_given_b: tuple
 
 HAND_MADE = {
     # The first table says that cat and slept attract each other, the second that they repel: 6 against 1/9.
-    "No joint has these": _pair_table("1/2", "1/2", ("1/4", "3/4"), ("4/5", "2/5")),
-    "A joint has these": _pair_table("1/2", "1/2", ("4/5", "1/5"), ("4/5", "1/5")),
+    "no-joint": _pair_table("1/2", "1/2", ("1/4", "3/4"), ("4/5", "2/5")),
+    "joint": _pair_table("1/2", "1/2", ("4/5", "1/5"), ("4/5", "1/5")),
 }

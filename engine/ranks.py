@@ -4,10 +4,13 @@ import base64
 import binascii
 import json
 
+from wording import words
+
+say = words("engine.ranks")
+
 MAX_BYTES = 8_000_000
 MAX_LINES = 400_000
 MAX_RANK = 1_000_000
-_FORM = "A .tiktoken file has on each line a token in base64, a space and its number."
 
 
 def read_ranks(content: bytes) -> dict[bytes, int]:
@@ -41,22 +44,19 @@ def checked_ranks(content: bytes) -> dict[bytes, int]:
     97
     """
     if len(content) > MAX_BYTES:
-        raise ValueError(
-            f"This file has {len(content):,} bytes, and a vocabulary here may have {MAX_BYTES:,}. "
-            "Take a smaller one."
-        )
+        raise ValueError(say("file_has_bytes_vocabulary", n=len(content), most=MAX_BYTES))
     ranks: dict[bytes, int] = {}
     seen: set[int] = set()
     for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():
             continue
         if len(ranks) >= MAX_LINES:
-            raise ValueError(f"This file has more than {MAX_LINES:,} lines. Take a smaller vocabulary.")
+            raise ValueError(say("file_has_more_than", most=MAX_LINES))
         data, rank = _entry(line, number)
         if data in ranks:
-            raise ValueError(f"Line {number} repeats the token of an earlier line. Give each token one line.")
+            raise ValueError(say("line_repeats_token_earlier", number=number))
         if rank in seen:
-            raise ValueError(f"Line {number} repeats the number {rank}. Give each token a number of its own.")
+            raise ValueError(say("line_repeats_number_give", number=number, rank=rank))
         ranks[data] = rank
         seen.add(rank)
     _check_bytes(ranks)
@@ -73,21 +73,16 @@ def _entry(line: bytes, number: int) -> tuple[bytes, int]:
         if not parts[1].isdigit() or len(parts[1]) > 9 or not data:  # int() takes "1_0" and Thai digits too
             raise ValueError
     except (ValueError, binascii.Error):
-        raise ValueError(f"Line {number} is not a token and its number. {_FORM}") from None
+        raise ValueError(say("line_not_token_number", number=number)) from None
     if int(parts[1]) > MAX_RANK:
-        raise ValueError(
-            f"Line {number} has the number {int(parts[1]):,}; the largest allowed is {MAX_RANK:,}."
-        )
+        raise ValueError(say("line_has_number_largest", number=number, rank=int(parts[1]), most=MAX_RANK))
     return data, int(parts[1])
 
 
 def _check_bytes(ranks: dict[bytes, int]) -> None:
     missing = [b for b in range(256) if bytes([b]) not in ranks]
     if not ranks:
-        raise ValueError(f"This file is empty. {_FORM}")
+        raise ValueError(say("file_empty"))
     if missing:
         shown = " ".join(f"{b:02X}" for b in missing[:8]) + (" …" if len(missing) > 8 else "")
-        raise ValueError(
-            f"This vocabulary has no token for {len(missing)} of the 256 bytes ({shown}), so there are texts "
-            "that it can’t write. Take one that is complete."
-        )
+        raise ValueError(say("vocabulary_has_no_token", n=len(missing), shown=shown))

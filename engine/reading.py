@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wording import words
+
+say = words("engine.reading")
+
 Record = dict[str, Any]
 
 # name -> kind of record and its entry
@@ -76,7 +80,7 @@ def quantity(records: Sequence[Record], name: str) -> Line:
         ValueError: for another name.
     """
     if name not in _QUANTITIES:
-        raise ValueError(f"A run has no quantity {name!r}. It has {', '.join(_QUANTITIES)}.")
+        raise ValueError(say("no_quantity", name=name, known=", ".join(_QUANTITIES)))
     kind, entry = _QUANTITIES[name]
     found = [r for r in records if r["kind"] == kind]
     if name != "loss" and all(r.get(entry) is None for r in found):
@@ -110,7 +114,7 @@ def smooth(
         [4.0, 2.0, 1.4285714285714286]
     """
     if half_life < 0:
-        raise ValueError(f"half_life is {half_life} steps, but it must be at least 0, which changes nothing.")
+        raise ValueError(say("half_life", half_life=half_life))
     given = np.asarray(values, np.float64)
     if half_life == 0:
         return given.copy()

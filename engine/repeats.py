@@ -8,9 +8,12 @@ from engine.corpus import Corpus
 from engine.folders import read_json
 from engine.run_spec import ALSO, RunSpec
 from engine.tokenizers import tokenizer_from_json
+from wording import words
 
 if TYPE_CHECKING:
     from engine.run_info import RunInfo
+
+say = words("engine.repeats")
 
 
 def spec_of(info: "RunInfo") -> RunSpec:
@@ -44,8 +47,7 @@ def spec_of(info: "RunInfo") -> RunSpec:
         )
     except (OSError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise ValueError(
-            f"The run {info.name} can't be repeated: its text or vocabulary is missing ({error}). "
-            "Start a new one with the settings that you want."
+            say("run_cant_repeated_text", name=info.name, error=error)
         ) from error
 
 
@@ -58,6 +60,6 @@ def more_seeds(info: "RunInfo", taken: Iterable[int], n: int = 4) -> list[RunSpe
     spec, used = spec_of(info), {*taken, info.train.seed}
     seeds = [seed for seed in range(n + len(used)) if seed not in used][:n]
     return [
-        replace(spec, train=replace(spec.train, seed=seed), group=f"seeds of {info.id}", label=f"seed {seed}")
+        replace(spec, train=replace(spec.train, seed=seed), group=say("seeds", id=info.id), label=f"seed {seed}")
         for seed in seeds
     ]

@@ -8,6 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from engine.rules import Alternative, Article, Draw, Expand, Recall, Rules, Symbol, Template, Terminal
+from wording import words
+
+say = words("engine.rule_effects")
 
 
 class Effect(NamedTuple):
@@ -107,7 +110,7 @@ def check_punctuation(rules: Rules) -> None:
         if edges == before:
             break
     if edges["story"].begins or edges["story"].quotes:
-        raise ValueError("A story must begin with a word, not with punctuation or a quote.")
+        raise ValueError(say("story_must_begin_word"))
 
 
 def _edges_of(template: Template, edges: dict[str, Edges], name: str) -> Edges:
@@ -116,9 +119,7 @@ def _edges_of(template: Template, edges: dict[str, Edges], name: str) -> Edges:
     for symbol in template.symbols:
         part = _edges_of_symbol(symbol, edges)
         if ends and part.begins:
-            raise ValueError(
-                f"In rule {name!r} the punctuation of two parts can meet. Write it all in one of the parts."
-            )
+            raise ValueError(say("rule_punctuation_two_parts", name=name))
         begins = begins or (empty and part.begins)
         quotes = quotes or (empty and part.quotes)
         ends = part.ends or (ends and part.empty)

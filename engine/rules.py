@@ -8,6 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from wording import words
+
+say = words("engine.rules")
+
 CAPITAL = "Capital"  # the form that `{X}` says
 WORD = r"[^\W\d_]+(?:[-’'][^\W\d_]+)*"
 _TERMINAL = re.compile(rf"“|{WORD}|[^\w\s“]+|\S")
@@ -114,12 +118,14 @@ class RuleReader:
             try:
                 if line[0].isspace():
                     if current is None:
-                        raise ValueError("an alternative stands before the first rule name.")
+                        raise ValueError(say("alternative_stands_before_first"))
                     current.append(self._alternative(line.strip()))
                 else:
                     current = self._head(line, lists, current)
             except ValueError as error:
-                raise ValueError(f"Story rules, line {number} ({line.strip()!r}): {error}") from None
+                raise ValueError(
+                    say("story_rules_line", number=number, line=line.strip(), error=error)
+                ) from None
         self.rules = {name: tuple(alternatives) for name, alternatives in lists.items()}
         self.rules.update((name, alternatives) for name, alternatives in self._choices.values())
         self._check()
@@ -130,13 +136,13 @@ class RuleReader:
         """A line at the left margin: `name:` opens a rule, `forms name: key=text; ...` a set of forms."""
         match = _HEAD.fullmatch(line.strip())
         if match is None:
-            raise ValueError("write `name:` at the left margin and indent its alternatives.")
+            raise ValueError(say("write_name_left_margin"))
         is_forms, name, rest = match.groups()
         if is_forms:
             self._form_groups[name] = dict(_form(part) for part in rest.split(";"))
             return current
         if rest or name in lists:
-            raise ValueError("a rule name stands alone on its line and occurs once.")
+            raise ValueError(say("rule_name_stands_alone"))
         return lists.setdefault(name, [])
 
     def _alternative(self, line: str) -> Alternative:
@@ -147,7 +153,7 @@ class RuleReader:
         forms: dict[str, str] = {}
         for extra in extras:
             if "=" not in extra and extra not in self._form_groups:
-                raise ValueError(f"there is no `forms {extra}:` above. Write it first, or use key=text.")
+                raise ValueError(say("there_no_forms_above", extra=extra))
             forms.update([_form(extra)] if "=" in extra else self._form_groups[extra])
         forms |= {key.capitalize(): value[:1].upper() + value[1:] for key, value in forms.items()}
         template = self._template(text)
@@ -155,7 +161,7 @@ class RuleReader:
             forms[CAPITAL] = text[:1].upper() + text[1:]
         templates = {key: self._template(value) for key, value in forms.items()}
         if wrong := [key for key, words in templates.items() if not _plain(words)]:
-            raise ValueError(f"the forms {wrong} must be plain words. Write key=text.")
+            raise ValueError(say("forms_must_plain_words", word=wrong))
         return Alternative(text, float(weight or 1), template, forms, templates)
 
     def _template(self, text: str) -> Template:
@@ -167,9 +173,7 @@ class RuleReader:
                 continue
             for word in _TERMINAL.findall(piece):
                 if word in "{}[]" or word[0].isdigit() or word == "_":
-                    raise ValueError(
-                        f"{word!r} can't stand in a story: use words and punctuation, numbers spelt out."
-                    )
+                    raise ValueError(say("cant_stand_story_use", word=word))
                 symbols.append(Terminal(word, spaced=word == "“" or word[0].isalpha()))
         return Template(tuple(symbols))
 
@@ -190,7 +194,7 @@ class RuleReader:
         if match := _RECALL.fullmatch(slot):
             return Recall(self._register(match[1]), match[2])
         if not slot.isidentifier():
-            raise ValueError(f"{{{slot}}} is not understood. See the notation at the top of story_rules.txt.")
+            raise ValueError(say("not_understood_see_notation", slot=slot))
         return Expand(slot)  # a rule or a register: known when all lines are read
 
     def _register(self, name: str) -> int:
@@ -199,12 +203,12 @@ class RuleReader:
     def _check(self) -> None:
         """Every name that is used exists; `{x}` is a recall where x is a register."""
         if "story" not in self.rules:
-            raise ValueError("The rules need one called `story`: every story starts from it.")
+            raise ValueError(say("rules_need_one_called"))
         if both := self.rules.keys() & self.registers.keys():
-            raise ValueError(f"{sorted(both)} are names of rules and of registers. Rename one of the two.")
+            raise ValueError(say("names_rules_registers_rename", names=sorted(both)))
         for name, alternatives in self.rules.items():
             if not alternatives:
-                raise ValueError(f"Rule {name!r} has no alternatives. Indent at least one below it.")
+                raise ValueError(say("rule_has_no_alternatives", name=name))
             for alternative in alternatives:
                 for template in (alternative.template, *alternative.form_templates.values()):
                     template.symbols = tuple(self._resolve(name, symbol) for symbol in template.symbols)
@@ -215,11 +219,9 @@ class RuleReader:
         if isinstance(symbol, Expand | Draw):
             for rule in self._named_rules(symbol):
                 if rule not in self.rules:
-                    raise ValueError(f"Rule {place!r} uses {rule!r}, which is neither a rule nor a register.")
+                    raise ValueError(say("rule_uses_which_neither", place=place, rule=rule))
                 if isinstance(symbol, Draw) and any(not _plain(each.template) for each in self.rules[rule]):
-                    raise ValueError(
-                        f"Rule {place!r} draws from {rule!r}, whose alternatives must be plain words."
-                    )
+                    raise ValueError(say("rule_draws_whose_alternatives", place=place, rule=rule))
         return symbol
 
     def _named_rules(self, symbol: Expand | Draw) -> set[str]:

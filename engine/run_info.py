@@ -9,6 +9,9 @@ from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
 from engine.folders import read_json, write_json
+from wording import LANGUAGES, SOURCE, words
+
+say = words("engine.run_info")
 
 AT_WORK = ("starting", "running", "paused")  # a process has it
 ACTIVE = ("queued", *AT_WORK)
@@ -128,10 +131,16 @@ def info_of(
 
 def _message(folder: Path, status: dict[str, Any]) -> str:
     if status["state"] in AT_WORK and (folder / STOP).exists():
-        return "Stopping after this step …"
+        return say("stopping_after_step")
     if status["state"] in ("starting", "running") and pause_step(folder) == 0:
-        return "Pausing after this step …"
+        return say("pausing_after_step")
     return str(status.get("message", ""))
+
+
+def language_of(folder: Path) -> str:
+    """The language of the person who made a run, in which its messages are written."""
+    kept = read_json(folder / "run.json").get("language")
+    return kept if isinstance(kept, str) and kept in LANGUAGES else SOURCE
 
 
 def update_status(folder: Path, *, durable: bool = True, **changes: Any) -> dict[str, Any]:

@@ -17,6 +17,9 @@ from engine.run_measures import FurtherTexts, baseline_record, floor_record
 from engine.samples import Sampler
 from engine.tokenizers import Tokenizer
 from engine.training import Training
+from wording import words
+
+say = words("engine.run_log")
 
 FIRST_STEPS = 50  # so many steps are all written down, later ones every LINE_SECONDS
 LINE_SECONDS = 0.2
@@ -150,10 +153,13 @@ class RunLog:
             **also,
             **self._energy(),
         )
-        val = "no validation" if event.val_loss is None else f"validation {event.val_loss:.4f}"
-        left = (self.config.steps - event.step) * self.seconds / max(1, event.step)
-        eta = f", about {left:.0f} s left" if event.step else ""
-        self.report(f"step {event.step}/{self.config.steps}: train {event.train_loss:.4f}, {val}{eta}")
+        facts = [say("at_step", step=event.step, steps=self.config.steps, loss=event.train_loss)]
+        val = event.val_loss
+        facts.append(say("no_validation") if val is None else say("validation", loss=val))
+        if event.step:
+            left = (self.config.steps - event.step) * self.seconds / event.step
+            facts.append(say("left", seconds=left))
+        self.report(", ".join(facts))
         if event.step:  # not before the first curve points: Start shows something at once
             self._compare(event.step, still_wanted)
         self._sample(event.step)
@@ -190,9 +196,9 @@ class RunLog:
             )
         except ValueError as error:
             self.floor = float("nan")  # don't try again
-            self.metrics.write("notice", step, message=f"The floor is not known here: {error}")
+            self.metrics.write("notice", step, message=say("floor_unknown", error=error))
             return
         if floor is not None:
             self.floor = floor["value"]
             self.metrics.write("floor", step, **floor)
-            self.report(f"floor {self.floor:.4f}: no model can do better on this validation text")
+            self.report(say("floor", floor=self.floor))

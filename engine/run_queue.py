@@ -14,7 +14,10 @@ from filelock import FileLock
 from engine.checkpoints import newest_checkpoint
 from engine.folders import JsonReader, checked_name, read_json
 from engine.processes import Workers, process_mark, worker_lives
-from engine.run_info import ACTIVE, AT_WORK, update_status
+from engine.run_info import ACTIVE, AT_WORK, language_of, update_status
+from wording import words
+
+say = words("engine.run_queue")
 
 REWARM_SECONDS = 15.0  # after a start, so that the next worker's imports don't slow its first steps
 PUMP_SECONDS = 1.0
@@ -57,7 +60,7 @@ class RunQueue:
         """
         folder = self.root / checked_name(run_id)
         if not folder.is_dir():
-            raise ValueError(f"There is no run {run_id} here. It may have been deleted.")
+            raise ValueError(say("no_run", run_id=run_id))
         return folder
 
     def waiting(self) -> list[str]:
@@ -115,9 +118,13 @@ class RunQueue:
                 living += 1
                 continue
             newest = newest_checkpoint(folder)
-            way_out = f"It can go on from step {newest[0]}." if newest else "It can start again from step 0."
-            killed = "The training process was killed (perhaps the machine ran out of memory). "
-            update_status(folder, state="failed", pid=None, message=killed + way_out)
+            of = language_of(folder)
+            sentences = [say.written("killed", of)]
+            if newest:
+                sentences.append(say.written("can_go_on", of, step=newest[0]))
+            else:
+                sentences.append(say.written("can_start_again", of))
+            update_status(folder, state="failed", pid=None, message=" ".join(sentences))
         return living
 
     def _launch(self, folder: Path) -> None:

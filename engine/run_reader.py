@@ -8,6 +8,9 @@ from engine.checkpoints import list_checkpoints, newest_checkpoint
 from engine.records import Records, merge_records, read_records
 from engine.run_info import RunInfo, info_of
 from engine.run_queue import RunQueue
+from wording import words
+
+say = words("engine.run_reader")
 
 HISTORIES = 200  # so many runs' records are kept in memory
 
@@ -52,9 +55,7 @@ class RunReader:
         self.queue.rewarm()
         info = self._read_info(run_id)
         if info is None:
-            raise ValueError(
-                f"The run {run_id} can't be read: its run.json is missing or damaged. Delete its folder."
-            )
+            raise ValueError(say("run_cant_read_run", run_id=run_id))
         return replace(info, queue_place=self.queue.places().get(run_id)) if info.state == "queued" else info
 
     def metrics(self, run_id: str, offset: int = 0) -> tuple[Records, int]:

@@ -27,6 +27,9 @@ from engine.run_log import RunLog
 from engine.run_queue import RunQueue
 from engine.run_setup import set_up
 from engine.run_spec import ALSO
+from wording import words
+
+say = words("engine.run_session")
 
 FULL_CHECKPOINTS = 2  # so many can be resumed from; older ones are for looking at, in 8 bits
 LINGER_SECONDS = 30.0  # a paused run keeps its process so long
@@ -70,8 +73,7 @@ class Run:
         self.status.set(device=str(self.model.device), step=ready.step)
         self.log.resume(ready.step or -1)  # a run that begins at step 0 says everything again
         if ready.rounded:
-            rounded = f"Of what was kept only a copy in 8 bits could be opened, that of step {ready.step}"
-            self.log.notice(ready.step, f"{rounded}: the run goes on from rounded weights.")
+            self.log.notice(ready.step, say("from_rounded_weights", step=ready.step))
         self._training = ready.training(self.processes)
         self.status.set(precision=self._training.precision, processes=self.processes.n)
         kind, prompt = self.settings["corpus"]["kind"], self.settings.get("sample_prompt")
@@ -93,10 +95,12 @@ class Run:
     def fail(self, error: BaseException) -> None:
         """Say in one sentence what happened."""
         newest = newest_checkpoint(self.folder)
-        kept = f" The checkpoint of step {newest[0]} is intact." if newest else ""
+        sentences = [describe(error, self.config, self.model_config)]
+        if newest:
+            sentences.append(say("checkpoint_intact", step=newest[0]))
         self._finish(
             state="failed",
-            message=describe(error, self.config, self.model_config) + kept,
+            message=" ".join(sentences),
             diverged=isinstance(error, DivergedError),
         )
 
@@ -144,7 +148,7 @@ class Run:
             try:
                 compact_checkpoint(path)
             except (OSError, ValueError) as error:  # no room, or damaged: it stays as it is
-                self.report(f"The checkpoint {path.name} was not made smaller: {error}")
+                self.report(say("not_made_smaller", name=path.name, error=error))
 
     def _keep(self) -> None:
         """Save this moment, unless it is kept already."""
@@ -198,7 +202,7 @@ class Run:
         step, queue = self._training.step, RunQueue(self.folder.parent.parent)
         if self.log.meter:
             self.log.meter.rest()
-        self.status.write(state="paused", step=step, message=f"Paused at step {step}.", eta_s=None)
+        self.status.write(state="paused", step=step, message=say("paused", step=step), eta_s=None)
         began = time.monotonic()
         next_look, kept = began, False
         while not self._gone():
@@ -245,7 +249,7 @@ class Run:
         self._end("stopped", self._training.step)
 
     def _end(self, state: str, step: int) -> None:
-        message = "" if state == "finished" else f"Stopped at step {step}. It can go on from there."
+        message = "" if state == "finished" else say("stopped", step=step)
         self._finish(state=state, message=message, step=step)
 
     def _finish(self, **entries: Any) -> None:
@@ -265,12 +269,10 @@ def describe(error: BaseException, config: TrainConfig, model_config: ModelConfi
     )
     if no_memory:
         smaller = max(1, config.batch_size // 4)
-        return (
-            f"There was not enough memory for batch_size {config.batch_size} × context_length "
-            f"{model_config.context_length}. Try batch_size {smaller}, a shorter context or a smaller model."
-        )
+        length = model_config.context_length
+        return say("no_memory", batch_size=config.batch_size, context_length=length, smaller=smaller)
     if isinstance(error, ValueError | LostProcessError):
         return text
     if isinstance(error, OSError):
-        return f"The run's folder could not be written: {text}. Make room on the disk, then resume."
-    return f"Training failed with {type(error).__name__}: {text}. The details are in the run's worker.log."
+        return say("folder_not_written", text=text)
+    return say("training_failed", name=type(error).__name__, text=text)

@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.folders import read_json
+from wording import words
 
 if TYPE_CHECKING:
     from engine.run_info import RunInfo
+
+say = words("engine.run_sets")
 
 Key = tuple[str, str]  # part ("model", "training", "text" or "tokenizer"), name of the setting
 Settings = dict[Key, Any]
@@ -149,8 +152,7 @@ def shared_axis(runs: Sequence[Mapping[Key, Any]], quantity: str) -> Shared:
     objectives = {run["model", "objective"] for run in runs}
     if len(objectives) > 1:
         raise ValueError(
-            "Causal and masked runs never share an axis: a loss over all tokens and one over hidden tokens "
-            "are different quantities. Draw them apart."
+            say("causal_masked_runs_never")
         )
     everyone = tuple(range(len(runs)))
     kinds = [(run["tokenizer", "tokenizer"], run[CHECKED_ON]) for run in runs]
@@ -161,11 +163,11 @@ def shared_axis(runs: Sequence[Mapping[Key, Any]], quantity: str) -> Shared:
         return Shared(quantity, everyone)
     reasons = []
     if quantity != "bits_per_byte":
-        what = "vocabularies cut the text into different tokens" if not one_vocabulary else "texts differ"
-        reasons.append(f"Shown in bits per byte: the {what}, so a loss per token can’t be compared.")
+        what = say("vocabularies_cut_text_into") if not one_vocabulary else say("texts_differ")
+        reasons.append(say("shown_bits_per_byte", what=what))
     if not one_text:
         reasons.append(
-            "They are checked on different texts: a lower line may only mean a text that is easier to guess."
+            say("they_checked_different_texts")
         )
     return Shared("bits_per_byte", everyone, tuple(reasons))
 
@@ -176,15 +178,14 @@ def _masked(runs: Sequence[Mapping[Key, Any]], kinds: Sequence[Any], quantity: s
     if quantity == "bits_per_byte":
         quantity = "val_loss"
         reasons.append(
-            "Bits per byte needs every token to be guessed; masked runs guess only the hidden ones."
+            say("bits_per_byte_needs")
         )
     if len(kept) < len(runs):
         reasons.append(
-            f"{len(runs) - len(kept)} left out: another vocabulary or text, and a masked loss has no unit in "
-            "which those can be compared."
+            say("left_out_another_vocabulary", n_runs=len(runs) - len(kept))
         )
     if len({runs[i]["training", "mask_prob"] for i in kept}) > 1:
-        reasons.append("They hide different shares of the tokens: the more is hidden, the harder the guess.")
+        reasons.append(say("they_hide_different_shares"))
     return Shared(quantity, kept, tuple(reasons))
 
 
@@ -209,7 +210,7 @@ def along(records: Sequence[Mapping[str, Any]], steps: ArrayLike, axis: str, tok
     if axis == "tokens":
         return at * tokens_per_step
     if axis != "seconds":
-        raise ValueError(f"axis must be step, tokens or seconds, not {axis!r}.")
+        raise ValueError(say("axis_must_step_tokens", axis=axis))
     timed = {r["step"]: r["seconds"] for r in records if r["kind"] in ("step", "eval") and "seconds" in r}
     if not timed:
         return np.full(len(at), np.nan)

@@ -16,6 +16,9 @@ from engine.parallel import ALONE, Processes, own_gpu
 from engine.run_measures import token_lengths
 from engine.tokenizers import Tokenizer, tokenizer_from_json
 from engine.training import Training, train
+from wording import words
+
+say = words("engine.run_setup")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +60,7 @@ class Setup:
         """
         if not processes.agree(self.step):
             raise ValueError(
-                f"The {processes.n} processes of this run found different checkpoints (number "
-                f"{processes.rank} found step {self.step}). On several machines all need the same folder."
+                say("processes_run_found_different", n=processes.n, rank=processes.rank, step=self.step)
             )
         masked = self.model.config.objective == "mlm"
         return train(
@@ -115,7 +117,5 @@ def newest_that_opens(folder: Path, report: Callable[[str], None]) -> Checkpoint
 def choose_device(wanted: str) -> torch.device:
     """A GPU when there is one and it isn't refused, else the CPU; of several processes each has its own."""
     if wanted == "cuda" and not torch.cuda.is_available():
-        raise ValueError(
-            "This run asks for a GPU (cuda), and there is none here. Start it with device auto or cpu."
-        )
+        raise ValueError(say("run_asks_gpu_cuda"))
     return own_gpu() if wanted != "cpu" and torch.cuda.is_available() else torch.device("cpu")

@@ -10,6 +10,9 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
 from engine.tokenizers import Tokenizer
 from engine.training import check_lengths
+from wording import words
+
+say = words("engine.run_spec")
 
 ALSO = "also/{}.txt"  # a text that is also scored, by the first 16 digits of its sha256
 
@@ -52,12 +55,16 @@ class RunSpec:
         need = self.tokenizer.model_vocab_size(self.model.objective)
         if self.model.vocab_size != need:
             raise ValueError(
-                f"The tokenizer {self.tokenizer.name} needs a model with vocab_size {need} for "
-                f"{self.model.objective}, "
-                f"not {self.model.vocab_size}."
+                say(
+                    "tokenizer_needs_model_vocab",
+                    name=self.tokenizer.name,
+                    need=need,
+                    objective=self.model.objective,
+                    has=self.model.vocab_size,
+                )
             )
         if self.device not in ("auto", "cpu", "cuda"):
-            raise ValueError(f"device must be auto, cpu or cuda, not {self.device!r}.")
+            raise ValueError(say("device_must_auto_cpu", device=self.device))
         if self.sample_prompt:
             self.tokenizer.encode(self.sample_prompt)  # a character vocabulary may not know it
         counted = {} if counted is None else counted
@@ -65,9 +72,7 @@ class RunSpec:
         check_lengths(n_train, n_val, self.model.context_length)
         for name, text in self.also_scored.items():
             if self._count(text, counted) < 2:
-                raise ValueError(
-                    f"The text {name!r} is to be scored, so it needs at least 2 tokens. Give more."
-                )
+                raise ValueError(say("text_scored_needs_least", name=name))
         return n_train, n_val
 
     def _count(self, text: str, counted: dict[tuple[str, str], int]) -> int:

@@ -29,6 +29,9 @@ from engine.run_info import update_status as update_status
 from engine.run_reader import RunReader
 from engine.run_spec import RunSpec as RunSpec
 from engine.run_spec import also_file, spec_hash
+from wording import language, words
+
+say = words("engine.runs")
 
 LEFTOVER_SECONDS = 3600.0  # a half-made run that is so old belongs to nobody
 LET_GO_SECONDS = 20.0  # a paused worker leaves within a moment, unless its checkpoint is large
@@ -74,7 +77,7 @@ class RunStore(RunReader):
         """
         sizes = spec.check()
         with self.queue.lock():
-            return self._make(spec, owner, sizes, {"state": "stopped", "message": "Not started yet."})
+            return self._make(spec, owner, sizes, {"state": "stopped", "message": say("not_started_yet")})
 
     def start(self, spec: RunSpec, owner: str) -> str:
         """Make a run and start it, or queue it; gives its id.
@@ -151,6 +154,7 @@ class RunStore(RunReader):
             "id": run_id,
             "name": spec.name.strip() or run_id,
             "created": time.time(),
+            "language": language(),
             **spec.to_json(),
         }
         run |= {"owner": owner_hash(owner), "spec_hash": spec_hash(spec)}
@@ -180,7 +184,7 @@ class RunStore(RunReader):
     def stop_group(self, group: str, owner: str) -> None:
         """Stop all runs of an experiment: those that wait first, so that none of them takes a free place."""
         if not group:
-            raise ValueError("Name the experiment whose runs are to stop.")
+            raise ValueError(say("name_the_experiment"))
         with self.queue.lock():
             for run_id in self.queue.ids():
                 run = read_json(self.root / run_id / "run.json")
@@ -191,7 +195,7 @@ class RunStore(RunReader):
         state = read_json(folder / "status.json").get("state")
         if state == "queued":
             (folder / PAUSE).unlink(missing_ok=True)
-            update_status(folder, state="stopped", message="Taken out of the queue.")
+            update_status(folder, state="stopped", message=say("taken_out_queue"))
         elif state in AT_WORK:
             (folder / STOP).touch()
 
@@ -216,7 +220,7 @@ class RunStore(RunReader):
             ValueError: if it runs freely, or there is nothing left to do.
         """
         if n < 1:
-            raise ValueError(f"A run can take 1 step or more, not {n}.")
+            raise ValueError(say("one_step_or_more", n=n))
         with self.queue.lock():
             folder = self._own(run_id, owner)
             self.queue.notice_dead()
@@ -224,9 +228,7 @@ class RunStore(RunReader):
             asked = pause_step(folder)
             if status.get("state") in ACTIVE:
                 if asked is None:
-                    raise ValueError(
-                        f"The run {run['name']} is {status['state']}. Pause it first, then step."
-                    )
+                    raise ValueError(say(f"pause_first.{status['state']}", run=run["name"]))
                 begin = max(asked, status.get("step", 0))
             else:
                 self._check_diverged(run, status)
@@ -253,7 +255,7 @@ class RunStore(RunReader):
             total = run["train"]["steps"] if steps is None else steps
             if status.get("state") in ACTIVE:
                 if pause_step(folder) is None or total != run["train"]["steps"]:
-                    raise ValueError(f"The run {run['name']} is {status['state']} already. Stop it first.")
+                    raise ValueError(say(f"stop_first.{status['state']}", run=run["name"]))
                 (folder / PAUSE).unlink(missing_ok=True)
                 return
             self._check_diverged(run, status)
@@ -274,16 +276,11 @@ class RunStore(RunReader):
 
     def _check_diverged(self, run: dict[str, Any], status: dict[str, Any]) -> None:
         if status.get("state") == "failed" and status.get("diverged") is True:
-            raise ValueError(
-                f"The run {run['name']} would diverge again at the same step: it repeats itself exactly. "
-                "Start a new one with a lower learning rate."
-            )
+            raise ValueError(say("would_diverge_again", run=run["name"]))
 
     def _check_left(self, run: dict[str, Any], done: int, total: int) -> None:
         if total <= done:
-            raise ValueError(
-                f"The run {run['name']} has done {done} of {total} steps. Give more steps to train on."
-            )
+            raise ValueError(say("steps_are_done", run=run["name"], done=done, total=total))
 
     def delete(self, run_id: str, owner: str) -> None:
         """Remove a run and all its files; a paused one is let go first.
@@ -295,7 +292,7 @@ class RunStore(RunReader):
         with self.queue.lock():
             folder = self._own(run_id, owner)
             if read_json(folder / "status.json").get("state") in ACTIVE:
-                raise ValueError("This run is still active. Stop it first, then delete it.")
+                raise ValueError(say("still_active"))
             aside = self.root / f".{run_id}.deleted"
             os.replace(folder, aside)  # gone from every list at once
         shutil.rmtree(aside, ignore_errors=True)
@@ -332,7 +329,7 @@ class RunStore(RunReader):
         folder = self.queue.folder(run_id)
         stored = str(read_json(folder / "run.json").get("owner"))
         if not secrets.compare_digest(stored, owner_hash(owner)):
-            raise PermissionError("This run belongs to somebody else, so you can watch it but not change it.")
+            raise PermissionError(say("somebody_elses"))
         return folder
 
     # ---- training without a worker
@@ -347,7 +344,7 @@ class RunStore(RunReader):
             self.queue.notice_dead()
             folder = self.queue.folder(run_id)
             if read_json(folder / "status.json").get("state") in AT_WORK:
-                raise ValueError(f"The run {run_id} is being trained by another process. Stop it first.")
+                raise ValueError(say("trained_elsewhere", run_id=run_id))
             for asked in (STOP, PAUSE):
                 (folder / asked).unlink(missing_ok=True)
             update_status(

@@ -17,6 +17,9 @@ from engine.model import Transformer
 from engine.stages import Stage as Stage
 from engine.stages import next_token_distribution as next_token_distribution
 from engine.stages import sampling_stages as sampling_stages
+from wording import words
+
+say = words("engine.sampling")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +51,11 @@ class Continuation:
 
     def __init__(self, model: Transformer, ids: Sequence[int], *, use_cache: bool = True) -> None:
         if model.config.objective != "clm":
-            raise ValueError("A masked model fills gaps and can't continue a text. Choose a causal model.")
+            raise ValueError(say("masked_model_fills_gaps"))
         self.model = model
         self.ids = [int(i) for i in ids]
         if not self.ids:
-            raise ValueError("There is no token to continue from. Type a prompt of at least 1 character.")
+            raise ValueError(say("there_no_token_continue"))
         weight = model.embedding.weight
         self._cache = KVCache(model.config, device=weight.device, dtype=weight.dtype) if use_cache else None
         self._last = torch.empty(0)  # logits after the newest token that the cache holds

@@ -19,6 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from wording import words
+
+say = words("engine.scaling")
 
 Floats = NDArray[np.float64]
 
@@ -144,7 +147,7 @@ def predict(law: Law, size: float) -> Interval:
         ValueError: if the size is not above 0.
     """
     if not size > 0:
-        raise ValueError(f"A size must be above 0, not {size:g}.")
+        raise ValueError(say("size_must_above_0", size=size))
     log_x = np.append(np.log(law.sizes / law.middle), math.log(size / law.middle))
 
     def sse(loss: float) -> float:
@@ -175,13 +178,12 @@ def student(share: float, free: int) -> float:
 
 def _check(x: Floats, y: Floats) -> None:
     if x.ndim != 1 or x.shape != y.shape:
-        raise ValueError(f"Each size needs one loss: there are {x.size} sizes and {y.size} losses.")
+        raise ValueError(say("each_size_needs_one", size=x.size, size_2=y.size))
     if not (np.isfinite(x).all() and np.isfinite(y).all() and (x > 0).all() and (y > 0).all()):
-        raise ValueError("A law needs sizes and finite losses above 0. Leave out the runs that failed.")
+        raise ValueError(say("law_needs_sizes_finite"))
     if len(np.unique(x)) < LEAST_SIZES:
         raise ValueError(
-            f"There are {len(np.unique(x))} different sizes, and a law with three unknown numbers needs at "
-            f"least {LEAST_SIZES}. Let more runs finish."
+            say("there_different_sizes_law", n_unique=len(np.unique(x)), least_sizes=LEAST_SIZES)
         )
 
 
@@ -192,17 +194,15 @@ def _refuse_without_a_fall(law: Law) -> None:
     mean = float((weights * law.losses).sum() / weights.sum())
     constant = float((weights * (law.losses - mean) ** 2).sum())
     if law.scale <= 0 or constant <= 1e-18:  # no more than rounding
-        raise ValueError("The loss does not fall with size here, so there is no law to fit.")
+        raise ValueError(say("loss_does_not_fall"))
     critical = free / 2 * (0.05 ** (-2 / free) - 1)  # of F(2, free), whose tail has this closed form
     if (constant - law.sse) / 2 < critical * law.sse / free:
         raise ValueError(
-            "The losses hardly fall with size: the differences are no larger than chance, so an exponent "
-            "would mean nothing."
+            say("losses_hardly_fall_size")
         )
     if law.exponent > 0.99 * EXPONENTS[1]:
         raise ValueError(
-            "Only the smallest size differs from the rest: that is a step and not a power law. Take smaller "
-            "sizes, or sizes closer together."
+            say("only_smallest_size_differs")
         )
 
 

@@ -3,6 +3,9 @@
 import math
 
 from engine.config import TrainConfig
+from wording import words
+
+say = words("engine.schedule")
 
 
 def learning_rate_at(step: int, config: TrainConfig) -> float:
@@ -39,7 +42,7 @@ def moment_steps(steps: int, n: int) -> list[int]:
         ValueError: if `steps` or `n` is negative.
     """
     if steps < 0 or n < 0:
-        raise ValueError(f"steps and moments must be at least 0, not {steps} and {n}.")
+        raise ValueError(say("steps_moments_must_least", steps=steps, n=n))
     kept: list[int] = []
     for k in range(min(n, steps + 1)):
         ideal = round(steps * (k / (n - 1)) ** 2.5) if n > 1 else 0

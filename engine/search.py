@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from engine.metrics import log_softmax
 from engine.model import Transformer
+from wording import words
+
+say = words("engine.search")
 
 MOST_NODES = 400  # of a tree
 
@@ -75,9 +78,9 @@ def next_log_probs(model: Transformer, rows: Sequence[Sequence[int]]) -> NDArray
         ValueError: for a masked model or an empty prompt.
     """
     if model.config.objective != "clm":
-        raise ValueError("A masked model fills gaps and can't continue a text. Choose a causal model.")
+        raise ValueError(say("masked_model_fills_gaps"))
     if not rows or not rows[0]:
-        raise ValueError("There is no token to continue from. Type a prompt of at least 1 character.")
+        raise ValueError(say("there_no_token_continue"))
     seen = torch.tensor([list(row)[-model.config.context_length :] for row in rows], device=model.device)
     return log_softmax(model(seen)[:, -1].double().cpu().numpy())
 
@@ -106,12 +109,11 @@ def look_ahead(
         ValueError: if the tree would have more than `MOST_NODES` nodes, with the way out.
     """
     if breadth < 1 or depth < 1:
-        raise ValueError(f"A tree needs a breadth and a depth of at least 1, not {breadth} and {depth}.")
+        raise ValueError(say("tree_needs_breadth_depth", breadth=breadth, depth=depth))
     n_nodes = sum(breadth**level for level in range(1, depth + 1)) + breadth * len(grown)
     if n_nodes > MOST_NODES:
         raise ValueError(
-            f"A tree of breadth {breadth} and depth {depth} has {n_nodes:,} nodes; at most {MOST_NODES} are "
-            "drawn. Choose a smaller breadth or depth, and expand a node instead."
+            say("tree_breadth_depth_has", breadth=breadth, depth=depth, n_nodes=n_nodes, most=MOST_NODES)
         )
     root = Node(-1, (), 1.0, 0.0)
     level = [root]
@@ -162,7 +164,7 @@ def beam_search(
         At most `width` of them, the likeliest first; complete ones compete with their own probability.
     """
     if width < 1:
-        raise ValueError(f"A beam needs a width of at least 1, not {width}.")
+        raise ValueError(say("beam_needs_width_least", width=width))
     beams = [Beam((), 0.0)]
     for _ in range(n_tokens):
         open_beams = [beam for beam in beams if not beam.ended]

@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.config import check_sampling
 from engine.metrics import entropy, softmax
+from wording import words
+
+say = words("engine.stages")
 
 
 class Settings(TypedDict, total=False):
@@ -70,12 +73,9 @@ def as_scores(logits: ArrayLike | torch.Tensor) -> NDArray:
         else np.asarray(logits, np.float64)
     )
     if z.ndim != 1 or len(z) == 0:
-        raise ValueError(f"One row of at least 1 logit is needed, not an array of shape {z.shape}.")
+        raise ValueError(say("one_row_least_1", shape=z.shape))
     if np.isnan(z).any() or np.isposinf(z).any() or np.isneginf(z).all():
-        raise ValueError(
-            "The model output is not finite (did its training diverge?). "
-            "Choose an earlier checkpoint or another model."
-        )
+        raise ValueError(say("model_output_not_finite"))
     return z
 
 

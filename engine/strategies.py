@@ -7,6 +7,9 @@ from typing import Any
 from engine.model import Transformer
 from engine.sampling import generate
 from engine.search import beam_search
+from wording import words
+
+say = words("engine.strategies")
 
 
 @dataclass(frozen=True)
@@ -14,7 +17,7 @@ class Strategy:
     """A way to choose: keywords of `generate`, or a beam.
 
     Attributes:
-        name: as the screen shows it.
+        name: in English, as `data-strategy` has it.
         settings: keywords of `engine.sampling.generate`.
         beam: width of a beam search; 0 draws with `settings`.
     """
@@ -22,6 +25,14 @@ class Strategy:
     name: str
     settings: dict[str, Any]
     beam: int = 0
+
+    @property
+    def label(self) -> str:
+        """As the screen shows it."""
+        if self.beam:
+            return say("beam", n=self.beam)
+        ((name, value),) = self.settings.items()
+        return say(f"drawn.{name}", value=value) if value else say("greedy")
 
 
 STRATEGIES = (

@@ -17,6 +17,9 @@ import rustbpe
 import tiktoken
 
 from engine.ranks import checked_ranks
+from wording import words
+
+say = words("engine.tokenizers")
 
 MASK_TEXT = "[MASK]"
 END_TEXT = "<|endoftext|>"
@@ -128,7 +131,7 @@ class Tokenizer:
             return self._piece(int(token_id))
         except (KeyError, IndexError, OverflowError) as error:
             raise ValueError(
-                f"{self.name} has no id {token_id}. Its ids run from 0 to {self.vocab_size - 1}."
+                say("has_no_id_ids", name=self.name, token_id=token_id, last=self.vocab_size - 1)
             ) from error
 
     def _piece(self, token_id: int) -> bytes:
@@ -267,11 +270,7 @@ class CharTokenizer(Tokenizer):
         unknown = sorted(set(text) - self._ids.keys())
         if unknown:
             shown = " ".join(repr(c) for c in unknown[:10]) + (" …" if len(unknown) > 10 else "")
-            raise ValueError(
-                f"This vocabulary was made from a text without {shown}. Leave "
-                f"{'it' if len(unknown) == 1 else 'them'} out, or use a byte or BPE tokenizer, "
-                "which knows every character."
-            )
+            raise ValueError(say("vocabulary_made_text_without", shown=shown, n=len(unknown)))
         return [self._ids[c] for c in text]
 
     def _piece(self, token_id: int) -> bytes:
@@ -305,9 +304,7 @@ def char_tokenizer(text: str) -> Tokenizer:
     """
     alphabet = "".join(sorted(set(repair_text(text)[0])))
     if not alphabet:
-        raise ValueError(
-            "A character vocabulary needs a text with at least 1 character. Type or choose a text."
-        )
+        raise ValueError(say("character_vocabulary_needs_text"))
     return CharTokenizer(alphabet)
 
 
@@ -330,14 +327,10 @@ def train_bpe(text: str, vocab_size: int, *, pattern: str | None = None) -> Toke
     [258, 100, 258, 97, 99]
     """
     if vocab_size < 256:  # checked here: rustbpe would panic, and a panic passes by `except Exception`
-        raise ValueError(
-            f"A byte-level vocabulary needs at least 256 ids, one for each byte, not {vocab_size}."
-        )
+        raise ValueError(say("byte_level_vocabulary_needs", vocab_size=vocab_size))
     text = repair_text(text)[0]
     if not text.strip():
-        raise ValueError(
-            "A BPE vocabulary needs a text to learn from, and this one is blank. Type or choose a text."
-        )
+        raise ValueError(say("bpe_vocabulary_needs_text"))
     trainer = rustbpe.Tokenizer()
     step = BLANK_BLOCK if _has_long_blank(text) else len(text)
     parts = [text[i : i + step] for i in range(0, len(text), step)]
@@ -367,10 +360,8 @@ def tokenizer_from_json(spec: dict[str, Any]) -> Tokenizer:
         if kind == "published":
             return load_vocabulary(spec["name"])
     except (KeyError, TypeError) as error:
-        raise ValueError(f"The description of this {kind} tokenizer is damaged ({error!r}).") from error
-    raise ValueError(
-        f"A tokenizer of kind {kind!r} is unknown. Known kinds: bytes, characters, bpe, published."
-    )
+        raise ValueError(say("description_tokenizer_damaged", kind=kind, error=error)) from error
+    raise ValueError(say("tokenizer_kind_unknown_known", kind=kind))
 
 
 def custom_vocabulary(content: bytes, name: str) -> Tokenizer:

@@ -12,6 +12,9 @@ from engine.metrics import IGNORED, softmax
 from engine.model import Transformer
 from engine.recorder import Recorder
 from engine.tokenizers import Token, Tokenizer
+from wording import words
+
+say = words("engine.trace")
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +88,15 @@ def check_ablation(
     Raises:
         ValueError: for the first of them.
     """
-    counts = f"the model has {config.n_layer} layers of {config.n_head} heads, both counted from 0."
+    counts = {"n_layer": config.n_layer, "n_head": config.n_head}
     for layer, head in ablate:
         if not (0 <= layer < config.n_layer and 0 <= head < config.n_head):
-            raise ValueError(f"There is no head {head} in layer {layer}: {counts}")
+            raise ValueError(say("there_no_head_layer", head=head, layer=layer, **counts))
     for part, layer in ablate_parts:
         if part not in PARTS:
-            raise ValueError(f"A block has the parts {' and '.join(PARTS)}, not {part!r}.")
+            raise ValueError(say("block_has_parts_not", part=part))
         if not 0 <= layer < config.n_layer:
-            raise ValueError(f"There is no layer {layer}: {counts}")
+            raise ValueError(say("there_no_layer", layer=layer, **counts))
 
 
 def trace(
@@ -124,17 +127,15 @@ def trace(
     config = model.config
     tokens, unused = tokenizer.ending(text, config.context_length)
     if not tokens:
-        raise ValueError("There is nothing to look at yet. Type at least one character.")
+        raise ValueError(say("there_nothing_look_yet"))
     ablate, ablate_parts = list(ablate), list(ablate_parts)
     check_ablation(config, ablate, ablate_parts)
     ids = np.array([t.id for t in tokens])
     if hidden:
         if config.objective != "mlm":
-            raise ValueError("Only a masked model knows the mask. Choose a masked model, or hide nothing.")
+            raise ValueError(say("only_masked_model_knows"))
         if min(hidden) < 0 or max(hidden) >= len(ids):
-            raise ValueError(
-                f"Positions to hide must lie between 0 and {len(ids) - 1}, not {sorted(hidden)}."
-            )
+            raise ValueError(say("positions_hide_must_lie", last=len(ids) - 1, places=sorted(hidden)))
         ids[list(hidden)] = tokenizer.mask_id
     recorder = Recorder(ablate, ablate_parts)
     with torch.no_grad():

@@ -35,6 +35,9 @@ from engine.parallel import ALONE, Processes
 from engine.precision import chosen_precision, computing_in
 from engine.schedule import learning_rate_at
 from engine.schedule import moment_steps as moment_steps
+from wording import words
+
+say = words("engine.training")
 
 
 class Training(Iterator[Event]):
@@ -107,7 +110,7 @@ class Training(Iterator[Event]):
             DivergedError: if a weight is not finite.
         """
         if not all(bool(p.isfinite().all()) for p in self.model.parameters()):
-            raise DivergedError(self.step, "a weight", self.config)
+            raise DivergedError(self.step, "weight", self.config)
         return TrainState(
             step=self.step,
             model={name: value.detach().cpu().clone() for name, value in self.model.state_dict().items()},
@@ -150,7 +153,7 @@ class Training(Iterator[Event]):
             self._processes.sum(self._row.whole)
             self._loss = float(self._row.further)
         norm = self._row.norm()
-        for number, what in ((self._loss, "the loss"), (norm, "a gradient")):
+        for number, what in ((self._loss, "loss"), (norm, "gradient")):
             if not math.isfinite(number):
                 raise DivergedError(self.step + 1, what, self.config)
         return self._loss, norm
@@ -177,18 +180,12 @@ class Training(Iterator[Event]):
     def _load(self, state: TrainState | Mapping[str, Any]) -> None:
         self.step = int(state["step"])
         if self.step >= self.config.steps:
-            raise ValueError(
-                f"The checkpoint is at step {self.step} and the run ends at step {self.config.steps}. "
-                "Give a larger number of steps to train on."
-            )
+            raise ValueError(say("checkpoint_step_run_ends", step=self.step, steps=self.config.steps))
         self.model.load_state_dict(state["model"])
         if moments := state.get("optimizer"):
             self._optimizer.load(moments)
         elif self.step:
-            self._notices.append(
-                "This checkpoint holds weights only: the optimizer restarted; step and schedule go on from "
-                f"{self.step}."
-            )
+            self._notices.append(say("optimizer_restarted", step=self.step))
         generators = state.get("generators")
         for name, generator in self._generators.items():
             if generators:
@@ -253,7 +250,7 @@ class Training(Iterator[Event]):
         rows = self.config.batch_size
         total = total_loss(self.model, batch, rows_at_once=rows, processes=self._processes)
         if not math.isfinite(total):
-            raise DivergedError(self.step, "the loss of the evaluation", self.config)
+            raise DivergedError(self.step, "evaluation", self.config)
         return total
 
     def _first_train_loss(self) -> float:

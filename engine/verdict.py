@@ -4,6 +4,9 @@ import math
 from typing import NamedTuple
 
 from engine.reading import Reading
+from wording import words
+
+say = words("engine.verdict")
 
 WORSE_THAN_GUESSING = 0.1  # nats above ln V
 DIVERGES = 0.5  # nats above the best so far, the training loss too
@@ -12,19 +15,6 @@ AT_THE_FLOOR = 0.05  # nats above it
 LEVEL = 0.02  # nats: so close to a baseline is neither above nor below
 NEAR_GUESSING = 0.9  # of ln V: where no baseline is known
 STILL_FALLING = 0.02  # nats in the last quarter of the steps: less is a plateau
-
-KNOWS = {
-    "uniform": "it knows next to nothing",
-    "unigram": "it knows how frequent each token is, but less than counts of pairs",
-    "bigram": "it knows more than counts of pairs, but less than counts of triples",
-    "trigram": "it uses more than the two tokens before",
-}
-LEVEL_WITH = {
-    "uniform": "every token is as likely to it as any other",
-    "unigram": "it knows how frequent each token is, and no more",
-    "bigram": "it knows as much as counts of pairs",
-    "trigram": "it knows as much as counts of triples",
-}
 
 
 class Verdict(NamedTuple):
@@ -52,45 +42,29 @@ def verdict(now: Reading | None, vocab_size: int, *, done: bool = False, objecti
         objective: "mlm" sees both sides, which its words must not deny.
     """
     if vocab_size < 2:
-        return Verdict(
-            "nothing", "This text has a single symbol, so the loss is 0 and there is nothing to learn."
-        )
+        return Verdict("nothing", say("nothing_to_learn"))
     if now is None:
-        return Verdict("waiting", "Nothing was measured." if done else "The first numbers come in a moment.")
+        return Verdict("waiting", say("nothing_measured") if done else say("first_numbers_come_moment"))
     if math.isnan(now.loss):
-        return Verdict(
-            "not finite",
-            f"At step {now.step:,} the loss was not a finite number: the steps were too large.",
-        )
+        return Verdict("not finite", say("not_finite", step=now.step))
     if now.step == 0:
-        return Verdict(
-            "start",
-            f"Before the first step the model guesses: {now.loss:.2f} nats, close to "
-            f"ln V = {now.start:.2f}, the loss of giving every token the same probability.",
-        )
+        return Verdict("start", say("start", loss=now.loss, start=now.start))
     special = _diverged(now) or _overfitting(now) or _at_the_floor(now)
     if special:
         return special
     kind, trend = _trend(now, done)
-    words = f"{_place(now, objective)} {trend}".strip()
+    sentences = [*_place(now, objective), *trend]
     if now.val_loss is None:
-        words += " There is no validation text, so this may be learning or memorising."
-    return Verdict(kind, words)
+        sentences.append(say("no_validation_text"))
+    return Verdict(kind, " ".join(sentences))
 
 
 def _diverged(now: Reading) -> Verdict | None:
     if now.loss > now.start + WORSE_THAN_GUESSING and not _memorises(now):
-        return Verdict(
-            "diverged",
-            f"Worse than guessing: {now.loss:.2f} nats against ln V = {now.start:.2f}. "
-            "A smaller learning rate helps.",
-        )
+        return Verdict("diverged", say("worse_than_guessing", loss=now.loss, start=now.start))
     if now.loss > now.best_loss + DIVERGES and now.train_loss > now.best_train_loss + DIVERGES:
-        return Verdict(
-            "diverged",
-            f"The loss jumped up, from {now.best_loss:.2f} nats at step {now.best_step:,} to "
-            f"{now.loss:.2f}, in training as well: the steps are too large. A smaller learning rate helps.",
-        )
+        jumped = {"best_loss": now.best_loss, "best_step": now.best_step, "loss": now.loss}
+        return Verdict("diverged", say("jumped_up", **jumped))
     return None
 
 
@@ -108,17 +82,20 @@ def _overfitting(now: Reading) -> Verdict | None:
         return None
     return Verdict(
         "overfitting",
-        f"Overfitting since step {now.best_step:,}: there validation was best, at {now.best_loss:.2f} nats. "
-        f"It has risen to {now.loss:.2f} while training fell to {now.train_loss:.2f}: "
-        "the model memorises its text.",
+        say(
+            "overfitting",
+            best_step=now.best_step,
+            best_loss=now.best_loss,
+            loss=now.loss,
+            train_loss=now.train_loss,
+        ),
     )
 
 
 def _at_the_floor(now: Reading) -> Verdict | None:
     if now.gap is None or now.gap >= AT_THE_FLOOR:
         return None
-    where = f"Only {now.gap:.3f} nats above the floor" if now.gap >= 0.0005 else "Level with the floor"
-    return Verdict("floor", f"{where}: almost nothing is left to learn.")
+    return Verdict("floor", say("near_the_floor", gap=now.gap) if now.gap >= 0.0005 else say("at_the_floor"))
 
 
 def last_passed(now: Reading) -> tuple[str | None, str | None, bool]:
@@ -136,48 +113,50 @@ def last_passed(now: Reading) -> tuple[str | None, str | None, bool]:
     return last, (ahead[0] if ahead else None), level
 
 
-def _place(now: Reading, objective: str) -> str:
-    """Between which baselines the loss lies, and how far above the floor."""
+def _place(now: Reading, objective: str) -> list[str]:
+    """Between which baselines the loss lies, and how far above the floor: a sentence or two."""
     if not now.baselines:
-        return _place_of_guessing(now)
+        return [_place_of_guessing(now)]
+    above = [] if now.gap is None else [say("above_floor", gap=now.gap)]
+    return [_among_baselines(now, objective), *above]
+
+
+def _among_baselines(now: Reading, objective: str) -> str:
     last, ahead, level = last_passed(now)
-    above = "" if now.gap is None else f" {now.gap:.2f} nats above the floor."
+    names = say.table("baseline")
     if last is None:
-        return f"Still no better than guessing: {now.loss:.2f} nats, ln V = {now.start:.2f}.{above}"
+        return say("no_better_than_guessing", loss=now.loss, start=now.start)
     if level:
-        return f"Level with the {last} baseline: {LEVEL_WITH[last]}.{above}"
+        return say("level_with", last=names[last], level_with=say(f"level_knows.{last}"))
     if ahead is None:
-        knows = "it uses more than how frequent each token is" if objective == "mlm" else KNOWS[last]
-        return f"Better than the {last} baseline: {knows}.{above}"
+        knows = say("masked_knows") if objective == "mlm" else say(f"knows.{last}")
+        return say("better_than", last=names[last], knows=knows)
     if last == "uniform":
-        knows = "it knows less than how frequent each token is" if ahead == "unigram" else KNOWS[last]
-        return f"Better than guessing, still above the {ahead} baseline: {knows}.{above}"
-    return f"Between {last} and {ahead}: {KNOWS[last]}.{above}"
+        knows = say("less_than_unigram") if ahead == "unigram" else say(f"knows.{last}")
+        return say("better_than_guessing", ahead=names[ahead], knows=knows)
+    return say("between", last=names[last], ahead=names[ahead], knows=say(f"knows.{last}"))
 
 
 def _place_of_guessing(now: Reading) -> str:
     if now.loss > NEAR_GUESSING * now.start:
-        return f"Still near guessing: {now.loss:.2f} nats of ln V = {now.start:.2f}."
+        return say("near_guessing", loss=now.loss, start=now.start)
     if now.gap is not None and now.floor is not None:
         share = (now.start - now.loss) / (now.start - now.floor)
-        return f"{now.gap:.2f} nats above the floor: {share:.0%} of the way from guessing."
-    return (
-        f"{now.start - now.loss:.2f} nats better than guessing: as unsure as between "
-        f"{math.exp(now.loss):,.1f} equally likely tokens instead of {math.exp(now.start):,.0f}."
-    )
+        return say("way_from_guessing", gap=now.gap, share=share)
+    fewer, all_of_them = math.exp(now.loss), math.exp(now.start)
+    return say("as_unsure_as", nats=now.start - now.loss, fewer=fewer, all=all_of_them)
 
 
-def _trend(now: Reading, done: bool) -> tuple[str, str]:
+def _trend(now: Reading, done: bool) -> tuple[str, list[str]]:
     """Whether the loss fell in the last quarter of the steps, as the kind of case and in words."""
     if math.isnan(now.earlier_loss):
-        return "learning", ""
+        return "learning", []
     steps = now.step - now.earlier_step
     fell = now.earlier_loss - now.loss
-    span = f"in the last {steps:,} steps"
     if fell >= STILL_FALLING:
         if done:
-            return "learning", f"Still learning when it ended, {fell:.2f} nats {span}: more steps would help."
-        return "learning", f"Learning: {fell:.2f} nats {span}."
+            return "learning", [say("still_learning", fell=fell, steps=steps)]
+        return "learning", [say("learning", fell=fell, steps=steps)]
     if fell <= -STILL_FALLING:
-        return "plateau", f"Not learning now: the loss rose by {-fell:.2f} nats {span}."
-    return "plateau", f"Level: it changed by {abs(fell):.3f} nats {span}."
+        return "plateau", [say("rising", rose=-fell, steps=steps)]
+    return "plateau", [say("level", change=abs(fell), steps=steps)]

@@ -15,6 +15,9 @@ from urllib.parse import urlsplit
 
 from engine.folders import write_file
 from engine.ranks import read_ranks
+from wording import words
+
+say = words("engine.vocabularies")
 
 _HOST = "https://openaipublic.blob.core.windows.net"
 _GPT2_SPLIT = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
@@ -166,7 +169,7 @@ def keep(content: bytes) -> tuple[str, ...]:
     """
     source, names = recognise(content)
     if source is None:
-        raise ValueError("This file is none of the published vocabularies known here, so it is not kept.")
+        raise ValueError(say("file_none_published_vocabularies"))
     folders()[0].mkdir(parents=True, exist_ok=True)
     write_file(folders()[0] / source.file_names[1], content)
     return names
@@ -176,7 +179,7 @@ def how_to_add(name: str) -> str:
     """One sentence on how to bring a missing vocabulary to this machine."""
     source = _published(name).sources[0]
     file = f"{source.file_names[1]} (sha256 {source.sha256[:12]}…)"
-    return f"Put {file} into {folders()[0]}; it is published at {source.url}."
+    return say("put_into_published", file=file, folders=folders()[0], url=source.url)
 
 
 def read(name: str) -> tuple[dict[bytes, int], str, dict[str, int]]:
@@ -188,7 +191,7 @@ def read(name: str) -> tuple[dict[bytes, int], str, dict[str, int]]:
     published, path = _published(name), find(name)
     content = path.read_bytes() if path else b""
     if name not in recognise(content)[1]:  # also if the file was changed since it was found
-        raise ValueError(f"The vocabulary {name} is not on this machine. {how_to_add(name)}")
+        raise ValueError(say("vocabulary_not_machine", name=name, how_to_add=how_to_add(name)))
     return read_ranks(content), published.pattern, published.specials
 
 
@@ -204,5 +207,5 @@ def source_of(name: str) -> Source:
 
 def _published(name: str) -> Published:
     if name not in VOCABULARIES:
-        raise ValueError(f"No vocabulary is called {name!r}. Known: {', '.join(VOCABULARIES)}.")
+        raise ValueError(say("no_vocabulary_called_known", name=name, join=", ".join(VOCABULARIES)))
     return VOCABULARIES[name]

@@ -9,8 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from wording import words
+
 if TYPE_CHECKING:
     from engine.model import Transformer
+
+say = words("engine.windows")
 
 LOGITS_AT_ONCE = 4_000_000  # numbers; bounds the memory of a step and the time until it can be stopped
 
@@ -38,7 +42,7 @@ def cut(n: int, context_length: int, stride: int) -> list[Window]:
     [Window(begin=0, end=4, fresh=4), Window(begin=2, end=6, fresh=2), Window(begin=4, end=7, fresh=1)]
     """
     if not 1 <= stride <= context_length:
-        raise ValueError(f"stride must lie between 1 and context_length {context_length}, not {stride}.")
+        raise ValueError(say("stride_must_lie_between", context_length=context_length, stride=stride))
     found, begin, scored = [], 0, 0
     while scored < n - 1:
         end = min(begin + context_length, n - 1)

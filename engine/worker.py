@@ -23,6 +23,7 @@ import torch
 from engine.config import ModelConfig, TrainConfig
 from engine.model import Transformer
 from engine.parallel import ALONE, Processes
+from engine.run_info import language_of
 from engine.run_session import Run
 from engine.runs import RunStore
 from engine.training import train
@@ -89,6 +90,7 @@ def serve() -> None:
     if not line:
         return
     folder = Path(line)
+    os.environ["LOUPE_LANGUAGE"] = language_of(folder)  # in which its messages are written
     with open(folder / "worker.log", "a", buffering=1, encoding="utf-8") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)

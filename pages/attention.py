@@ -5,8 +5,10 @@ import streamlit as st
 from ui import attention_arithmetic, choice, head_find, head_habits, lesson, nav, session
 from ui.components import current, head_grid, select, show, token_strip
 from viz import attention_map, format_count, probability_color, visible
+from wording import words
 
 nav.require_app()
+say = words("pages.attention")
 
 MOST = 128  # tokens drawn: more can't be read, and all heads of more would be megabytes
 
@@ -16,19 +18,16 @@ def window(n: int) -> tuple[int, int]:
     if n <= MOST:
         return 0, n
     part = st.segmented_control(
-        "Draw", ["first", "last"], default="last", required=True, key="attention_part",
-        persist_state="session", format_func=lambda name: f"the {name} {MOST} tokens",
+        say("draw"), ["first", "last"], default="last", required=True, key="attention_part",
+        persist_state="session", format_func=lambda name: say(f"part.{name}", most=MOST),
     )  # fmt: skip
     begin = 0 if part == "first" else n - MOST
-    st.info(
-        f"{MOST} of {format_count(n)} tokens are drawn: {begin} to {begin + MOST - 1}, counted from 0. A row "
-        "of weights adds up to 1 over the whole text, so the part of it that is drawn may add up to less."
-    )
+    st.info(say("drawn", most=MOST, n=format_count(n), first=begin, last=begin + MOST - 1))
     return begin, begin + MOST
 
 
-st.title("Attention")
-st.write("See where each head looks: choose the token that looks, then a head. Below is the arithmetic.")
+st.title(nav.title("attention"))
+st.write(say("intro"))
 
 ref, text = session.require_model(), session.text()
 trace = lesson.look(ref, text)
@@ -45,7 +44,7 @@ index = token_strip(
     key="attention_query",
     selected=last,
     greyed=range(strip.n_greyed),
-    label="The token that looks (query)",
+    label=say("query"),
 )
 row = max((last if index is None else index) - strip.n_greyed, 0)
 query = begin + row
@@ -62,7 +61,7 @@ left, right = st.columns([2, 3], gap="large")
 with left:
     layer, head = head_grid(weights, names, objective=trace.objective, key="attention_heads", first=begin)
     st.download_button(
-        "All heads’ weights (CSV)",
+        say("download"),
         lambda: head_habits.weights_csv(trace, every, begin, end),
         file_name="attention-all-heads.csv", mime="text/csv", key="attention_download", on_click="ignore",
     )  # fmt: skip
@@ -76,8 +75,8 @@ pressed = st.session_state.pop(head_find.PRESSED, None)
 if pressed and pressed[0] == query:
     select("attention_key", pressed[1])
 with right:
-    whole = "each row adds up to 1" + ("" if len(names) == len(every) else " over the whole text")
-    st.markdown(f"**Layer {layer + 1}, head {head + 1}**: {whole}")
+    number = {"layer": layer + 1, "head": head + 1}
+    st.markdown(say("head", **number) if len(names) == len(every) else say("head_of_part", **number))
     head_find.tell(ref, text, layer, head, query)
     fig = attention_map(
         names, weights[layer, head], objective=trace.objective, query=row, key=current("attention_key", best),
@@ -85,7 +84,7 @@ with right:
     )  # fmt: skip
     show(fig, key="attention_map", on_press=press)
 
-st.subheader(f"Token {query}, “{lesson.literal(names[row])}”, looks at …")
+st.subheader(say("looks_at", query=query, token=lesson.literal(names[row])))
 keys = lesson.strip_of(ref, text, begin, stop, 0)
 chosen = token_strip(
     keys.segments,
@@ -93,20 +92,15 @@ chosen = token_strip(
     selected=best,
     values=[head_find.written(x) for x in shown.tolist()],
     colors=[probability_color(x) for x in shown.tolist()],
-    label="Tokens that it looks at (keys), with their weights",
+    label=say("keys"),
 )
 key = begin + (best if chosen is None else chosen)
 attention_arithmetic.draw(attention_arithmetic.Place(trace, layer, head, query, key, every, begin, end))
-st.subheader("The habits of all heads in this text")
+st.subheader(say("habits"))
 head_habits.table(ref, text, trace, (layer, head), "attention_heads")
-TRY = (
-    ("Does any head look just one token back?", "Look for one", "previous"),
-    (
-        "In a text that repeats itself, does a head look for what came next last time?",
-        "Repeat and look",
-        "induction",
-    ),
-    ("Does any head rest on the first token?", "Look for one that does", "first"),
+lesson.try_this(
+    *(
+        lesson.Step(said, say(f"try_button.{rule}"), head_find.find, (ref, text, rule, MOST))
+        for rule, said in say.table("try").items()
+    )
 )
-steps = (lesson.Step(words, label, head_find.find, (ref, text, rule, MOST)) for words, label, rule in TRY)
-lesson.try_this(*steps)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from engine import metrics
-from ui import choice, lesson, nav, session
+from ui import address, choice, lesson, nav, session
 from ui.compare_models import early_moment, explain_masked, second_model
 from ui.compare_place import place
 from ui.compare_text import Both, better, read_both, signed, totals, totals_columns, what_was_read
@@ -11,17 +11,18 @@ from ui.components import select, show, token_strip
 from ui.resources import ModelRef
 from viz import NEUTRAL
 from viz.compare import difference_bars, difference_color
+from wording import words
 
 nav.require_app()
+say = words("pages.compare")
 
 DRAWN = 300  # pieces of the strip
 LISTED = 12  # rows of the table
 STRIP = "compare_strip"
-SCOPES = ("What fits the context", "Whole text")
 STRANGE = "Once upon a time, there was a spreadsheet who loved the rain."
 
-st.title("Compare")
-st.write("See where two models disagree on one text: which of them is more surprised by each piece of it.")
+st.title(nav.title("compare"))
+st.write(say("intro"))
 
 explain_masked()
 ref, text = session.require_model("clm"), session.text()
@@ -31,16 +32,16 @@ def controls(can_choose: bool) -> tuple[str, bool]:
     """The unit, and for a long text how much of it."""
     with st.container(horizontal=True):
         unit = st.segmented_control(
-            "Unit of surprise", ["nats", "bits"], default="nats", required=True, key="compare_unit",
+            say("unit"), ["nats", "bits"], default="nats", required=True, key="compare_unit",
             persist_state="session", label_visibility="collapsed",
         )  # fmt: skip
-        scope = SCOPES[0]
+        scope = "context"
         if can_choose:
-            scope = st.segmented_control(
-                "How much of the text", SCOPES, default=SCOPES[0], required=True, key="compare_scope",
-                persist_state="session", label_visibility="collapsed",
+            scope = address.choose(
+                st.segmented_control, say("how_much"), say.table("scope"), key="compare_scope", required=True,
+                label_visibility="collapsed",
             )  # fmt: skip
-    return str(unit), scope == SCOPES[1]
+    return str(unit), scope == "whole"
 
 
 def choose(both: Both, unit: str) -> int:
@@ -63,15 +64,15 @@ def choose(both: Both, unit: str) -> int:
         values=[""] * n_before + [signed(x) for x in shown],
         colors=[NEUTRAL] * n_before + [difference_color(x, most) for x in shown],
         greyed=range(n_before),
-        label="The text in pieces, each with the surprise of A minus that of B",
+        label=say("strip"),
     )
     piece = max((worst if index is None else index) - n_before, 0)
     choice.share({"pos": piece + both.first})
-    drawn = f"Showing the first {DRAWN} of {len(gap):,} pieces. " if len(gap) > DRAWN else ""
-    st.caption(
-        f"{drawn}Under each piece: surprise of A minus that of B, in {unit}. Blue: A does better, orange: B. "
-        + ("" if both.same_tokens else "The tokens differ: a piece lies between two places where both cut.")
-    )
+    told = [say("drawn", drawn=DRAWN, n=len(gap))] if len(gap) > DRAWN else []
+    told.append(say("under", unit=unit))
+    if not both.same_tokens:
+        told.append(say("pieces"))
+    st.caption(" ".join(told))
     return piece
 
 
@@ -82,7 +83,7 @@ def table(both: Both, unit: str) -> None:
     with st.container(horizontal=True):
         for name, at in (("A", int(gap[:DRAWN].argmax())), ("B", int(gap[:DRAWN].argmin()))):
             st.button(
-                f"Go where {name} is more surprised", key=f"compare_go_{name}", on_click=select,
+                say("go", name=name), key=f"compare_go_{name}", on_click=select,
                 args=(STRIP, n_before + at),
             )  # fmt: skip
     order = abs(gap).argsort()[::-1][:LISTED].tolist()
@@ -90,12 +91,12 @@ def table(both: Both, unit: str) -> None:
     columns = {
         f"A ({unit})": surprise[0],
         f"B ({unit})": surprise[1],
-        f"A minus B ({unit})": gap[order].tolist(),
+        say("column.difference", unit=unit): gap[order].tolist(),
     }
     st.dataframe(
         {
-            both.place: [i + both.first for i in order],
-            "token" if both.same_tokens else "text": [names[i] for i in order],
+            say(f"column.{both.place}"): [i + both.first for i in order],
+            say("column.token") if both.same_tokens else say("column.text"): [names[i] for i in order],
             **columns,
         },
         hide_index=True, height=260, key="compare_table",
@@ -109,19 +110,17 @@ def tell_of_lily(ref: ModelRef) -> None:
     early_moment(ref)
 
 
-label, other = second_model(ref)
+other = second_model(ref)
 measure, whole = controls(len(text) > min(ref.context_length, other.context_length))
 body = st.container()
 lesson.try_this(
-    lesson.Step("Names come back: does an early model remember?", "Tell of Lily", tell_of_lily, (ref,)),
-    lesson.Step(
-        "Say something no story says: who minds more?", "Surprise both", session.set_text, (STRANGE,)
-    ),
+    lesson.Step(say("try.recall"), say("try.recall_button"), tell_of_lily, (ref,)),
+    lesson.Step(say("try.strange"), say("try.strange_button"), session.set_text, (STRANGE,)),
 )
 with body:
     pair = read_both((ref, other), text, whole)
     if not pair.found.spans:
-        st.info("There is nothing to compare: the text needs at least 2 tokens, for the first is given.")
+        st.info(say("too_short"))
         st.stop()
     chosen = choose(pair, measure)
     bars = difference_bars(
@@ -135,5 +134,5 @@ with body:
     )
     st.caption(what_was_read(pair, text))
     place(pair, chosen, measure)
-    st.subheader("Where they differ most")
+    st.subheader(say("most"))
     table(pair, measure)

@@ -18,8 +18,10 @@ from ui import (
 from ui.components import select, token_strip
 from ui.embedding_data import Chosen
 from ui.resources import ModelRef
+from wording import words
 
 nav.require_app()
+say = words("pages.embeddings")
 
 VIEWS = {
     "Look up": embedding_lookup.draw,
@@ -29,7 +31,7 @@ VIEWS = {
     "Length": embedding_norms.draw,
 }
 LARGE = 5000  # tokens; a list of more would take long to send
-NAME = "Once upon a time, there was a princess called Lily"
+NAME = say("once_upon_time_there")
 
 
 def token_key(ref: ModelRef) -> str:
@@ -46,18 +48,18 @@ def any_token(ref: ModelRef, about: object) -> int | None:
     called = embedding_data.names(ref)
     if len(called) <= LARGE:
         found = st.selectbox(
-            "Another token", range(len(called)), index=None, key=key, persist_state="session",
-            placeholder="or any token of the vocabulary", label_visibility="collapsed",
+            say("another_token"), range(len(called)), index=None, key=key, persist_state="session",
+            placeholder=say("any_token_vocabulary"), label_visibility="collapsed",
             format_func=lambda i: f"{called[i]}  (id {i})",
         )  # fmt: skip
         return None if found is None else int(found)
     written = st.text_input(
-        "Another token", key=key, persist_state="session", label_visibility="collapsed",
-        placeholder="or type any token, with its space in front",
+        say("another_token"), key=key, persist_state="session", label_visibility="collapsed",
+        placeholder=say("type_any_token_space"),
     )  # fmt: skip
     ids = resources.tokenizer(ref).encode(written or "")
     if len(ids) > 1:
-        st.caption(f"These are {len(ids)} tokens; the first one is taken.")
+        st.caption(say("these_tokens_first_one", n_ids=len(ids)))
     return ids[0] if ids else None
 
 
@@ -91,8 +93,8 @@ def look_at_rarest(about: Chosen) -> None:
     )
 
 
-st.title("Embeddings")
-st.write("An id becomes a list of numbers. See which, how position gets in, and which tokens are alike.")
+st.title(say("embeddings"))
+st.write(say("id_becomes_list_numbers"))
 
 ref, text = session.require_model(), session.text()
 trace = lesson.look(ref, text)
@@ -101,14 +103,14 @@ last = strip.n_greyed + len(trace.tokens) - 1
 choice.begin("embeddings_strip", last, about=(ref, text), names=("pos",), first=-strip.n_greyed)
 index = token_strip(
     strip.segments, key="embeddings_strip", selected=last, greyed=range(strip.n_greyed),
-    label="The text: choose a token",
+    label=say("text_choose_token"),
 )  # fmt: skip
 position = max((last if index is None else index) - strip.n_greyed, 0)
 choice.share({"pos": position})
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     view = st.segmented_control(
-        "View", list(VIEWS), default="Look up", required=True, key="vectors",
+        say("view"), list(VIEWS), default=say("look_up"), required=True, key="vectors",
         bind="query-params", wrap=True, label_visibility="collapsed",
     )  # fmt: skip
     token_id = int(trace.ids[position])
@@ -120,12 +122,12 @@ VIEWS[str(view)](chosen)
 
 moves = len(resources.history(ref)) > 1
 lesson.try_this(
-    lesson.Step("Names do the same job in a story.", "Find Lily’s neighbours", look_at, ("Neighbours", NAME)),
+    lesson.Step(say("names_do_same_job"), say("find_lilys_neighbours"), look_at, ("Neighbours", NAME)),
     lesson.Step(
-        "Before the first step the vectors are chance." if moves else "Turn the map in three dimensions.",
-        "See the map at the first step" if moves else "See the map in 3-D",
+        say("before_first_step_vectors") if moves else say("turn_map_three_dimensions"),
+        say("see_map_first_step") if moves else say("see_map_3_d"),
         look_at_first_step,
         (ref,),
     ),
-    lesson.Step("Is a rare token’s vector shorter?", "Compare with the rarest", look_at_rarest, (chosen,)),
+    lesson.Step(say("rare_tokens_vector_shorter"), say("compare_rarest"), look_at_rarest, (chosen,)),
 )

@@ -2,8 +2,11 @@
 
 import streamlit as st
 
-from ui import nav
+from engine.exercise_list import IDS
+from ui import exercise_view, nav
 
 nav.require_app()
 
 st.title(nav.title("exercises"))
+for name in IDS:
+    exercise_view.draw(name, key="exercises")

@@ -5,18 +5,20 @@ import streamlit as st
 from ui import experiment_view, nav
 from ui.experiment_words import WORDS
 from ui.lesson import Step, try_this
+from wording import words
 
 nav.require_app()
+say = words("pages.experiments")
 
 STUDIES = {words.title: name for name, words in WORDS.items()}
 
 heading, choice = st.columns([3, 2], vertical_alignment="bottom")
-heading.title("Experiments")
+heading.title(say("experiments"))
 with choice:
     title = st.selectbox(
-        "Study", list(STUDIES), key="study", bind="query-params", label_visibility="collapsed"
+        say("study"), list(STUDIES), key="study", bind="query-params", label_visibility="collapsed"
     )
-st.write(f"{len(STUDIES)} questions, chosen above: say what you expect, train a few small models, and see.")
+st.write(say("questions_chosen_above_say", n_studies=len(STUDIES)))
 
 
 def go(study: str) -> None:

@@ -14,8 +14,10 @@ from ui.resources import ModelRef
 from ui.strategies_view import ask, strategies_view
 from ui.tree_view import tree_view
 from ui.waterfall_view import live
+from wording import words
 
 nav.require_app()
+say = words("pages.generation")
 
 VIEWS = sampling_form.VIEWS
 WRITE, WATERFALL, STRATEGIES, TREE, DRAWS = VIEWS
@@ -35,34 +37,34 @@ def try_in(name: str, settings: dict[str, Any]) -> None:
 
 TRY = {
     WRITE: (
-        ("Always the likeliest token. Try it twice: the very same text.", "Temperature 0",
+        (say("always_likeliest_token_try"), "Temperature 0",
          {"temperature": 0.0, "top_p": 1.0}),
-        ("Give unlikely tokens a fair chance and watch the story fall apart.", "Temperature 2.5",
+        (say("give_unlikely_tokens_fair"), "Temperature 2.5",
          {"temperature": 2.5, "top_p": 1.0}),
-        ("The same heat, but only 3 tokens may come: the cut mends it.", "Temperature 2.5, top-k 3",
+        (say("same_heat_but_only"), "Temperature 2.5, top-k 3",
          {"temperature": 2.5, "top_p": 1.0, "top_k": 3}),
     ),
     WATERFALL: (
-        ("Heat first, then cut: which tokens does top-p keep now?", "Temperature 2, top-p 0.8",
+        (say("heat_first_then_cut"), "Temperature 2, top-p 0.8",
          {"temperature": 2.0, "top_p": 0.8}),
-        ("At 0 one token takes all: entropy 0, one choice.", "Temperature 0 exactly",
+        (say("n_0_one_token_takes"), "Temperature 0 exactly",
          {"temperature": 0.0, "top_p": 1.0}),
-        ("Words in view lose ground. What do the logits do?", "Penalty 1.5",
+        (say("words_view_lose_ground"), "Penalty 1.5",
          {"penalty": 1.5, "top_p": 1.0}),
     ),
     STRATEGIES: (
-        ("Give them more room: does the likeliest text go round in circles?", "Write 150 tokens",
+        (say("give_them_more_room"), "Write 150 tokens",
          {"tokens": 150}),
-        ("Does the order of the ways hold for other dice?", "Another seed", {"seed": 2}),
+        (say("does_order_ways_hold"), say("another_seed"), {"seed": 2}),
     ),
     TREE: (
-        ("Look further ahead. Where does the beam leave the topmost path?", "Depth 4, breadth 2",
+        (say("look_further_ahead_where"), "Depth 4, breadth 2",
          {"generation_tree_breadth": 2, "generation_tree_depth": 4, "generation_tree_beam": 4}),
-        ("A beam of 1 has only one hope: it is greedy.", "Beam of 1", {"generation_tree_beam": 1}),
+        (say("beam_1_has_only"), say("beam_1"), {"generation_tree_beam": 1}),
     ),
     DRAWS: (
-        ("One token takes all: nothing is left to chance.", "Never a surprise", {"temperature": 0.0}),
-        ("A flat distribution: every count is small, and so is its error.", "Heat it up",
+        (say("one_token_takes_all"), say("never_surprise"), {"temperature": 0.0}),
+        (say("flat_distribution_every_count"), say("heat_up"),
          {"temperature": 3.0, "top_p": 1.0}),
     ),
 }  # fmt: skip
@@ -127,14 +129,14 @@ def one_moment(name: str, ref: ModelRef, prompt: str) -> None:
         draws_view(ref, [*ids, *text.ids])
 
 
-st.title("Generation")
-st.write("Let the model write, one token at a time, and see how chance picks each of them.")
+st.title(say("generation"))
+st.write(say("let_model_write_one"))
 model_ref, start = session.require_model("clm"), session.text()
 lesson.need_text(start)
 sampling_form.begin()
 chosen = str(
     st.segmented_control(
-        "Show", VIEWS, required=True, key="lab", bind="query-params", label_visibility="collapsed"
+        say("show"), VIEWS, required=True, key="lab", bind="query-params", label_visibility="collapsed"
     )
 )
 body = st.container()

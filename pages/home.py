@@ -8,28 +8,30 @@ from ui import choice, lesson, nav, resources, session, worked
 from ui.components import show, token_strip
 from ui.resources import ModelRef
 from viz import distribution_bars, format_count, visible
+from wording import words
 
 nav.require_app()
+say = words("pages.home")
 
 SHOWN = 8  # bars; all other tokens together are one bar more
 TRY = (
     lesson.Step(
-        "A small change at the start of a story: what does the model expect of a dragon?",
-        "Let it be a dragon",
+        say("small_change_start_story"),
+        say("let_dragon"),
         session.set_text,
-        ("Once upon a time, there was a dragon called Max. He",),
+        (say("once_upon_time_there"),),
     ),
     lesson.Step(
-        "A sentence from another world: a model knows only what it has read.",
-        "Read the news to it",
+        say("sentence_another_world_model"),
+        say("read_news"),
         session.set_text,
-        ("The price of oil fell on Monday because",),
+        (say("price_oil_fell_monday"),),
     ),
     lesson.Step(
-        "One emoji is several bytes, and here several tokens.",
-        "Wave to it",
+        say("one_emoji_several_bytes"),
+        say("wave"),
         session.set_text,
-        ("The robot said 👋🏽 to",),
+        (say("robot_said"),),
     ),
 )
 
@@ -38,14 +40,13 @@ def tokens(ref: ModelRef, text: str) -> int:
     """Draw the text as tokens; gives back the position of the chosen one."""
     window = resources.window(ref, text)
     size, last = format_count(resources.tokenizer(ref).vocab_size), len(window.tokens) - 1
-    cut = f" The model reads the last {format_count(last + 1)}." if window.unused else ""
+    cut = say("model_reads_last", last=format_count(last + 1)) if window.unused else ""
     st.markdown(
-        f"**Text → tokens.** Your text in pieces from a vocabulary of {size}, each with its number: "
-        f"{format_count(window.n_tokens)} tokens.{cut} Choose one."
+        say("text_tokens_your_text", size=size, n_tokens=format_count(window.n_tokens), cut=cut)
     )
     choice.begin("home_tokens", last, about=(ref, text))
     ids = [str(token.id) for token in window.tokens]
-    index = token_strip(window.segments, key="home_tokens", selected=last, values=ids, label="Your text")
+    index = token_strip(window.segments, key="home_tokens", selected=last, values=ids, label=say("your_text"))
     return last if index is None else index
 
 
@@ -58,9 +59,9 @@ def probabilities(ref: ModelRef, text: str, position: int) -> None:
     top = most_likely(trace.probs()[position], SHOWN)
     labels = [visible(resources.tokenizer(ref).token_bytes(int(token_id))) for token_id in top.ids]
     question = (
-        "The model can’t see the chosen token: which is it?" if hides else "Which token comes after it?"
+        say("model_cant_see_chosen") if hides else say("which_token_comes_after")
     )
-    st.markdown(f"**Tokens → probabilities.** {question} All bars together are 1.")
+    st.markdown(say("tokens_probabilities_all_bars", question=question))
     show(distribution_bars(labels, top.probs, tail=top.tail, n_tail=top.n_tail), key="home_probabilities")
 
     z, log_sum, p = softmax_parts(trace.logits[position], int(top.ids[0]))
@@ -69,13 +70,13 @@ def probabilities(ref: ModelRef, text: str, position: int) -> None:
     st.latex(rf"p_1 = \frac{{e^{{z_1}}}}{{\sum_v e^{{z_v}}}} = e^{{z_1 - \ln \sum_v e^{{z_v}}}} = {result}")
     size = format_count(trace.logits.shape[1])
     st.caption(
-        f"The first bar: the model gives each of the {size} tokens a score z; softmax makes it a probability."
+        say("first_bar_model_gives", size=size)
     )
 
 
 def cards() -> None:
     """The other pages."""
-    st.subheader("Where to go")
+    st.subheader(say("where_go"))
     infos = [info for info in nav.PAGES if info.name != "home"]
     for start in range(0, len(infos), 3):
         for column, info in zip(st.columns(3), infos[start : start + 3], strict=False):
@@ -84,13 +85,13 @@ def cards() -> None:
                 st.caption(info.help)
 
 
-st.title("Loupe")
-st.write("Train a small language model, look inside it while it reads your sentence, and let it write.")
+st.title(say("loupe"))
+st.write(say("train_small_language_model"))
 chosen, sentence = session.model(), session.text()
 if chosen is None:
-    st.info("There is no model yet. Train one: a first small one takes about a minute.")
+    st.info(say("there_no_model_yet"))
 elif not sentence:
-    st.info("The text in the sidebar is empty. Type a sentence there, or choose one below.")
+    st.info(say("text_sidebar_empty_type"))
 else:
     at = tokens(chosen, sentence)
     probabilities(session.require_model(), sentence, at)

@@ -13,15 +13,17 @@ from ui import (
     session,
 )
 from ui.resources import ModelRef
+from wording import words
 
 nav.require_app()
+say = words("pages.inside")
 
-LENS, PARTS, STREAM, OFF = "Logit lens", "Contributions", "Stream", "Switch off"
+LENS, PARTS, STREAM, OFF = say("logit_lens"), "Contributions", "Stream", say("switch_off")
 VIEWS = {
-    LENS: (inside_lens.draw, "What would the model say if it stopped after each block?"),
-    PARTS: (inside_parts.draw, "Which parts of the model vote for a token, and which against it?"),
-    STREAM: (inside_stream.draw, "How long is the stream, and how much does each half of a block add?"),
-    OFF: (inside_off.draw, "What gets worse if a part is missing?"),
+    LENS: (inside_lens.draw, say("what_would_model_say")),
+    PARTS: (inside_parts.draw, say("which_parts_model_vote")),
+    STREAM: (inside_stream.draw, say("how_long_stream_how")),
+    OFF: (inside_off.draw, say("what_gets_worse_if")),
 }
 RECALL = lesson.RECALL
 
@@ -41,21 +43,19 @@ def silence(ref: ModelRef) -> None:
         return  # the page says why this text can't be read
 
 
-st.title("Inside")
-st.write(
-    "See how a guess comes about, block by block. Each block adds to a stream of numbers at every token."
-)
+st.title(say("inside"))
+st.write(say("see_how_guess_comes"))
 ref, text = session.require_model(), session.text()
 looked = inside_text.look(ref, text)
 view = st.segmented_control(
-    "View", list(VIEWS), default=LENS, required=True, key="inside", bind="query-params",
+    say("view"), list(VIEWS), default=LENS, required=True, key="inside", bind="query-params",
     label_visibility="collapsed",
 )  # fmt: skip
 draw, question = VIEWS[str(view)]
 st.caption(question)
 draw(looked)
 lesson.try_this(
-    lesson.Step("A name comes back: where does the model decide on it?", "Find Lily", go, (LENS, RECALL)),
-    lesson.Step("Which heads bring a name back from far away?", "Take it apart", go, (PARTS, RECALL)),
-    lesson.Step("Which head is missed most in a story, and where?", "Switch it off", silence, (ref,)),
+    lesson.Step(say("name_comes_back_where"), say("find_lily"), go, (LENS, RECALL)),
+    lesson.Step(say("which_heads_bring_name"), say("take_apart"), go, (PARTS, RECALL)),
+    lesson.Step(say("which_head_missed_most"), say("switch_off_2"), silence, (ref,)),
 )

@@ -2,25 +2,27 @@
 
 import streamlit as st
 
-from ui import class_view, nav, run_player, runs_view, step_view, time_machine, train_view
+from ui import address, class_view, nav, run_player, runs_view, step_view, time_machine, train_view
+from wording import words
 
 nav.require_app()
+say = words("pages.training")
 
 VIEWS = {
-    "Train": train_view.draw,
-    "One step": step_view.draw,
-    "Time machine": time_machine.draw,
-    "Runs": runs_view.draw,
-    "Class": class_view.draw,
+    "train": train_view.draw,
+    "one-step": step_view.draw,
+    "time-machine": time_machine.draw,
+    "runs": runs_view.draw,
+    "class": class_view.draw,
 }
 
-st.title("Training")
-st.write("Watch a model learn: its loss falls from pure guessing towards the best that the text allows.")
+st.title(nav.title("training"))
+st.write(say("watch_model_learn"))
 with st.container(horizontal=True, vertical_alignment="center"):
-    view = st.segmented_control(
-        "View", list(VIEWS), default="Train", required=True, key="watch",
-        bind="query-params", wrap=True, label_visibility="collapsed",
+    view = address.choose(
+        st.segmented_control, say("view"), say.table("views"), key="watch", required=True, wrap=True,
+        label_visibility="collapsed",
     )  # fmt: skip
-    if view in ("One step", "Time machine"):
+    if view in ("one-step", "time-machine"):
         run_player.offer()
-VIEWS[str(view)]()
+VIEWS[view]()

@@ -16,16 +16,20 @@ ROOMS = ("engine", "viz", "ui", "pages")
 # A file of engine imports from floors below its own, and from its own floor as long as no circle closes.
 FLOORS = (
     "config tokenizers vocabularies ranks download token_costs metrics windows compact rules rule_effects "
-    "lattice reading verdict folders records energy processes cache recorder rotary run_sets seed_spread",
+    "exercise marking lattice reading verdict folders progress classes records energy processes cache recorder "
+    "rotary run_sets seed_spread",
     "events checks schedule parallel precision evaluation "
     "corpus grammar automaton legality batches model optimizers dice stages merges own_vocabularies",
     "scaling predictions trace heads inside ablation embeddings compare sampling waterfall search "
     "strategies training "
     "checkpoints baselines hub oracle gaps mask_draws pseudo objectives fill infill fill_scores "
-    "contexts floor plan samples moments story_report",
+    "contexts floor plan samples moments story_report "
+    "worked_sums worked_vectors worked_text worked_scaling",
     "run_setup run_options command_line experiments outcomes findings runs worker repeats one_step "
     "run_spec run_info run_queue run_reader run_session run_log run_measures "
-    "heartbeat bundles bundle_checks board",
+    "heartbeat bundles bundle_checks board class_rows "
+    "exercise_tokens exercise_targets exercise_probability exercise_loss exercise_sampling "
+    "exercise_attention exercise_training exercise_runs exercise_list guess",
 )
 FORBIDDEN = {
     "engine": {"streamlit", "plotly", "pandas", "viz", "ui", "pages", "app"},

@@ -5,13 +5,14 @@ which is another word in each language, and it would write a text of any length.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 import streamlit as st
 
 _LATE = 2.0  # seconds in which a browser may still send the address from before our last change
 _PAGE = "_page"
+_HIDDEN, _CHOICES = "_options_hidden", "_choices"
 
 
 class _Written(NamedTuple):
@@ -26,6 +27,29 @@ class _Written(NamedTuple):
 def begin(page: str) -> None:
     """Say which page is open, by the name of its script. The frame does this first."""
     st.session_state[_PAGE] = page
+    st.session_state[_CHOICES] = {}
+
+
+def hide(options: Collection[str]) -> None:
+    """Offer these options of choices no more, by their `option_name`; a teacher's link may say so."""
+    st.session_state[_HIDDEN] = frozenset(options)
+
+
+def option_name(key: str, option: str) -> str:
+    """How an option of a choice is called in a link."""
+    return f"{key}--{option}"
+
+
+def choices() -> dict[str, tuple[str, dict[str, str]]]:
+    """The choices that were drawn in this run: key, then label and options, hidden ones among them."""
+    found: dict[str, tuple[str, dict[str, str]]] = st.session_state.get(_CHOICES, {})
+    return found
+
+
+def _left(key: str, options: Mapping[str, str]) -> dict[str, str]:
+    hidden = st.session_state.get(_HIDDEN, ())
+    left = {name: shown for name, shown in options.items() if option_name(key, name) not in hidden}
+    return left or dict(options)
 
 
 def page() -> str:
@@ -85,7 +109,9 @@ def choose(
     Returns:
         The chosen name.
     """
-    first = default or next(iter(options))
+    st.session_state.setdefault(_CHOICES, {})[key] = (label, dict(options))
+    options = _left(key, options)
+    first = default if default in options else next(iter(options))
     is_news, linked = news(key)
     if is_news:
         st.session_state[key] = linked

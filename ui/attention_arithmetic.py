@@ -13,8 +13,10 @@ from ui import worked, worked_attention
 from ui.lesson import literal
 from ui.words import counted
 from viz import format_prob
+from wording import words
 
-VIEWS = ("one weight", "the whole row", "weights × values")
+say = words("ui.attention_arithmetic")
+
 _HEIGHT = 250
 
 
@@ -44,15 +46,17 @@ class Place:
 
 def draw(place: Place) -> None:
     """One of three views."""
+    views = say.table("view")
     view = st.segmented_control(
-        "Work out",
-        VIEWS,
-        default=VIEWS[0],
+        say("work_out"),
+        list(views),
+        default="weight",
         required=True,
+        format_func=views.__getitem__,
         key="attention_arithmetic",
         persist_state="session",
     )
-    {VIEWS[0]: _weight, VIEWS[1]: _row, VIEWS[2]: _output}[str(view)](place)
+    {"weight": _weight, "row": _row, "output": _output}[str(view)](place)
 
 
 def _weight(place: Place) -> None:
@@ -68,14 +72,11 @@ def _weight(place: Place) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         name = literal(place.names[place.key])
-        st.markdown(f"**Why {format_prob(cell.weight)} on token {place.key}, “{name}”**")
+        st.markdown(say("why", weight=format_prob(cell.weight), at=place.key, token=name))
         st.latex(worked.attention(cell.dot, d_head, row.total, others=row.digits))
-        st.caption(
-            "q is what the query asks for, k what the key offers: two lists of numbers. The sum over j runs "
-            "over all keys that the query can see."
-        )
+        st.caption(say("dot"))
     with right:
-        st.markdown("**Their products, number by number**")
+        st.markdown(say("products"))
         st.dataframe(
             {
                 "i": list(range(1, len(cell.products) + 1)),
@@ -108,33 +109,29 @@ def _row(place: Place) -> None:
     powers, weights = np.zeros(len(seen)), np.zeros(len(seen))
     powers[seen], weights[seen] = written.powers, written.weights
     left, right = st.columns([3, 2], gap="large")
+    weight = say("column.weight")
     with left:
         st.dataframe(
             {
-                "key": keys,
-                "token": [place.names[j] for j in keys],
+                say("column.key"): keys,
+                say("column.token"): [place.names[j] for j in keys],
                 "q · k": [dots[j] for j in keys],
                 "÷ √d": [scores[j] for j in keys],
-                "mask": ["+ 0" if seen[j] else "− ∞" for j in keys],
+                say("column.mask"): ["+ 0" if seen[j] else "− ∞" for j in keys],
                 "e^s": powers[keys].tolist(),
-                "weight": weights[keys].tolist(),
+                weight: weights[keys].tolist(),
             },
             hide_index=True,
             height=_HEIGHT,
-            column_config=_as_written("q · k", "÷ √d", "e^s", "weight"),
+            column_config=_as_written("q · k", "÷ √d", "e^s", weight),
             key="attention_row",
         )
     with right:
         st.latex(worked_attention.row(written, int((~seen).sum())))
         undrawn = int(seen.sum()) - sum(bool(seen[j]) for j in keys)
         if undrawn:
-            st.caption(f"The sum also runs over {counted(undrawn, 'key')} that the table leaves out.")
-        st.caption(
-            "A key that comes later gets −∞ before the softmax, and so a weight of exactly 0. The q · k it "
-            "would have had is there, but counts for nothing."
-            if causal
-            else "No mask: this model may look at every key, before and after."
-        )
+            st.caption(say("undrawn", keys=counted(undrawn, "key")))
+        st.caption(say("mask") if causal else say("no_mask"))
 
 
 def _output(place: Place) -> None:
@@ -146,7 +143,7 @@ def _output(place: Place) -> None:
     with right:
         number = int(
             st.number_input(
-                f"Number of the output, 1 to {n_numbers}", 1, n_numbers, key="attention_dim",
+                say("number", n=n_numbers), 1, n_numbers, key="attention_dim",
                 persist_state="session",
             )
         )  # fmt: skip
@@ -155,24 +152,22 @@ def _output(place: Place) -> None:
     written = worked_attention.written_products(
         found.weights[:seen].tolist(), found.values[:seen].tolist(), digits=4
     )
-    keys, value = list(place.keys(hidden=False)), f"value, number {number}"
+    keys, value = list(place.keys(hidden=False)), say("column.value", number=number)
+    weight, product = say("column.weight"), say("column.product")
     with left:
         st.dataframe(
             {
-                "key": keys,
-                "token": [place.names[j] for j in keys],
-                "weight": written.left[keys].tolist(),
+                say("column.key"): keys,
+                say("column.token"): [place.names[j] for j in keys],
+                weight: written.left[keys].tolist(),
                 value: written.right[keys].tolist(),
-                "weight × value": written.products[keys].tolist(),
+                product: written.products[keys].tolist(),
             },
             hide_index=True,
             height=_HEIGHT,
-            column_config=_as_written("weight", value, "weight × value"),
+            column_config=_as_written(weight, value, product),
             key="attention_output",
         )
     with right:
         st.latex(worked_attention.output(written, number))
-        st.caption(
-            f"All {n_numbers} numbers of this head, beside those of the other heads, go through one matrix: "
-            "that is what attention adds to the stream at this token."
-        )
+        st.caption(say("output", n=n_numbers))

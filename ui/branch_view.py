@@ -9,6 +9,9 @@ from ui.branches import Branch, Draw, Writing
 from ui.components import copy_text
 from ui.writing import literal_html
 from viz import format_number
+from wording import words
+
+say = words("ui.branch_view")
 
 BRANCH = "generation_branch"
 _SHOWN = 400  # characters of a branch in the table
@@ -22,11 +25,11 @@ def switcher(text: Writing) -> None:
     st.session_state[BRANCH] = text.branch.name
     with st.container(horizontal=True, vertical_alignment="center"):
         st.segmented_control(
-            "Branch", names, required=True, key=BRANCH, on_change=_switch, args=(text,),
+            say("branch"), names, required=True, key=BRANCH, on_change=_switch, args=(text,),
             format_func=lambda name: f"Branch {name}", label_visibility="collapsed",
         )  # fmt: skip
         st.button(
-            f"Delete branch {text.branch.name}",
+            say("delete_branch", name=text.branch.name),
             key="generation_delete",
             on_click=text.delete,
             args=(text.branch.name,),
@@ -41,49 +44,42 @@ def compare(text: Writing) -> None:
     """All branches in a table: text, log-probability, which tokens were forced."""
     if len(text.branches) < 2:
         return
-    st.subheader("The branches compared")
+    st.subheader(say("branches_compared"))
     st.html(table(text))
-    st.caption(
-        "log P is the natural log of the model’s own probability of all tokens after the prompt, before "
-        "temperature and cuts; nearer to 0 is likelier. Forced tokens are framed. Pale: what all share."
-    )
+    st.caption(say("log_p_natural_log"))
 
 
 def table(text: Writing) -> str:
     """HTML of the table; every text in it is literal."""
     shared = text.n_shared()
     rows = "".join(_row(branch, branch is text.branch, shared) for branch in text.branches)
-    heads = ("Branch", "Text after the prompt", "Tokens", "Forced", "log P (nats)", "per token")
+    heads = ("Branch", say("text_after_prompt"), "Tokens", "Forced", say("log_p_nats"), say("per_token"))
     cells = "".join(
-        f'<th scope="col" style="{_CELL}text-align:{"left" if i < 2 else "right"}">{head}</th>'
+        say("th_scope_col_style", cell=_CELL, word="left" if i < 2 else "right", head=head)
         for i, head in enumerate(heads)
     )
-    return (
-        '<div role="region" tabindex="0" aria-label="Branches" class="loupe-branches" '
-        'style="overflow-x:auto"><table style="width:100%;min-width:34rem;border-collapse:collapse;'
-        f'font-size:0.9rem"><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div>'
-    )
+    return say("div_role_region_tabindex", cells=cells, rows=rows)
 
 
 _CELL = "padding:4px 8px;border-bottom:1px solid rgba(128,136,145,0.4);vertical-align:top;"
 
 
 def _row(branch: Branch, here: bool, shared: int) -> str:
-    number = f'<td style="{_CELL}text-align:right;font-variant-numeric:tabular-nums">'
+    number = say("td_style_text_align", cell=_CELL)
     mark = " (open)" if here else ""
-    came = (
-        f'<br><span style="font-weight:400">{html.escape(branch.came_from)}</span>'
-        if branch.came_from
-        else ""
-    )
-    return (
-        f'<tr data-branch="{branch.name}"><th scope="row" style="{_CELL}text-align:left;font-weight:600;'
-        f'white-space:nowrap">{branch.name}{mark}{came}</th>'
-        f'<td style="{_CELL}white-space:pre-wrap;overflow-wrap:anywhere;min-width:14rem" dir="auto">'
-        f"{_text(branch.draws, shared)}</td>"
-        f"{number}{len(branch.draws)}</td>{number}{branch.n_forced}</td>"
-        f"{number}{format_number(branch.log_prob)}</td>"
-        f"{number}{format_number(branch.per_token) if branch.draws else ''}</td></tr>"
+    came = say("br_span_style_font", came_from=html.escape(branch.came_from)) if branch.came_from else ""
+    return say(
+        "tr_data_branch_th",
+        name=branch.name,
+        cell=_CELL,
+        mark=mark,
+        came=came,
+        text=_text(branch.draws, shared),
+        number=number,
+        n_draws=len(branch.draws),
+        n_forced=branch.n_forced,
+        log_prob=format_number(branch.log_prob),
+        per_token=format_number(branch.per_token) if branch.draws else "",
     )
 
 
@@ -99,11 +95,13 @@ def _text(draws: list[Draw], shared: int) -> str:
     for kind, group in reversed(pieces):
         text = Branch("", 0, draws=group).text()
         clipped = ("…" + text[-room:]) if len(text) > room else text
-        out.append(f'<span data-part="{kind}" style="{_LOOK[kind]}">{literal_html(clipped)}</span>')
+        out.append(
+            say("span_data_part_style", kind=kind, look=_LOOK[kind], literal_html=literal_html(clipped))
+        )
         room -= len(text)
         if room <= 0:
             break
-    return "".join(reversed(out)) or "(only the prompt)"
+    return "".join(reversed(out)) or say("only_prompt")
 
 
 _LOOK = {
@@ -115,17 +113,14 @@ _LOOK = {
 
 def keep(text: Writing, prompt: str, link: str, as_json: Any) -> None:
     """Copy, download, and share."""
-    with st.expander("Copy, download or share"):
+    with st.expander(say("copy_download_share")):
         whole = prompt + text.text()
         with st.container(horizontal=True):
-            copy_text("Copy the text", whole, key="generation_copy")
-            st.download_button("Download .txt", whole, "loupe.txt", "text/plain", key="generation_save",
+            copy_text(say("copy_text"), whole, key="generation_copy")
+            st.download_button(say("download_txt"), whole, "loupe.txt", "text/plain", key="generation_save",
                                on_click="ignore")  # fmt: skip
-            st.download_button("Download all numbers (.json)", as_json, "loupe.json", "application/json",
+            st.download_button(say("download_all_numbers_json"), as_json, "loupe.json", "application/json",
                                key="generation_save_json", on_click="ignore")  # fmt: skip
-            copy_text("Copy a link", link, key="generation_link")
+            copy_text(say("copy_link"), link, key="generation_link")
         st.code(whole, language=None, wrap_lines=True)
-        st.caption(
-            "The link holds model, prompt, seed and settings, not the text: whoever opens it and writes gets "
-            "the same text from the same seed, as long as no token is forced."
-        )
+        st.caption(say("link_holds_model_prompt"))

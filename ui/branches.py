@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from engine.sampling import TextStream
+from wording import words
+
+say = words("ui.branches")
 
 MOST = 12  # branches of one text
 
@@ -149,10 +152,10 @@ class Writing:
             old.draws = old.draws[:n]
             return
         if len(self.branches) >= MOST:
-            self.message = f"{MOST} branches are kept at most. Delete one, then rewind."
+            self.message = say("branches_kept_most_delete", most=MOST)
             return
         name, stream = self._unused()
-        where = f"left {old.name} after {n} token{'s' * (n != 1)}"
+        where = say("left_after_token", name=old.name, n=n, value="s" * (n != 1))
         self.branches.append(Branch(name, stream, where, old.draws[:n]))
         self.at = len(self.branches) - 1
 
@@ -212,7 +215,7 @@ def as_json(text: Writing, prompt_ids: Sequence[int], about: dict[str, Any]) -> 
         {
             "name": branch.name,
             "stream": branch.stream,
-            "began": branch.came_from or "at the prompt",
+            "began": branch.came_from or say("prompt"),
             "text": branch.text(),
             "log_prob": branch.log_prob if math.isfinite(branch.log_prob) else None,
             "tokens": [token(draw) for draw in branch.draws],
@@ -223,7 +226,7 @@ def as_json(text: Writing, prompt_ids: Sequence[int], about: dict[str, Any]) -> 
         **about,
         "prompt": text.about[1],
         "prompt_ids": list(prompt_ids),
-        "log_prob_is": "natural log of the model's own probability, before temperature and cuts",
+        "log_prob_is": say("natural_log_models_own"),
         "written": text.branch.name,
         "branches": branches,
     }

@@ -8,12 +8,15 @@ import streamlit as st
 from engine import reading
 from ui import resources, run_choice, session
 from ui.components import show
-from ui.words import OBJECTIVES, counted, literal
+from ui.words import counted, literal, objective_name
 from viz import format_number
 from viz.standings import standing_dots
+from wording import words
 
 if TYPE_CHECKING:
     from engine.board import Board
+
+say = words("ui.class_board")
 
 Key = tuple[str, float, str]  # fingerprint of the text, share held out, objective
 WATCHED = "_class_watched"
@@ -44,7 +47,7 @@ def choose(found: "Sequence[Board]") -> Key:
     if st.session_state.get("class_text") not in keys:
         st.session_state["class_text"] = next(iter(keys))
     chosen = st.selectbox(
-        "Text", list(keys), format_func=lambda k: _title(keys[k], found) if k in keys else k,
+        say("text"), list(keys), format_func=lambda k: _title(keys[k], found) if k in keys else k,
         key="class_text", persist_state="session",
     )  # fmt: skip
     return key(keys[str(chosen)])
@@ -58,7 +61,7 @@ def _title(board: "Board", found: "Sequence[Board]") -> str:
     twins = [b for b in found if (b.text, b.objective) == (board.text, board.objective)]
     apart = f" {board.sha256[:6]}" if len(twins) > 1 else ""
     runs = counted(len(board.rows), "run")
-    return f"{board.text or 'a text'}{apart}: guess the {OBJECTIVES[board.objective]} ({runs})"
+    return say("guess", value=board.text or 'a text', apart=apart, objectives=objective_name(board.objective), runs=runs)
 
 
 def draw(board: "Board", large: bool) -> None:
@@ -79,29 +82,29 @@ def draw(board: "Board", large: bool) -> None:
         key="class_standings",
         on_press=lambda _, row: watch(rows[row].run_id),
     )
-    said = "Press a dot to watch that run."
+    said = say("press_dot_watch_run")
     if any(row.run_id in mine for row in rows):
-        said += " The diamond is mine."
+        said += say("diamond_mine")
     if board.objective == "mlm":
-        said += " Masked runs stand apart: hidden tokens are another task, which has no bits per byte."
+        said += say("masked_runs_stand_apart")
     if n := sum(row.imported for row in rows):
-        said += f" {counted(n, 'run')} of these came from a file (see All numbers)."
+        said += say("these_came_file_see", n=counted(n, 'run'))
     if len(board.rows) > FIRST:
-        said += f" {len(board.rows) - FIRST} more stand in the table."
-    said += " Names are chosen in the view Train, under More settings, or later in the view Runs."
+        said += say("more_stand_table", n_rows=len(board.rows) - FIRST)
+    said += say("names_chosen_view_train")
     st.caption(said)
     _pick(board)
-    with st.expander("All numbers"):
+    with st.expander(say("all_numbers")):
         _table(board, mine)
 
 
 def _lead(board: "Board") -> str:
     """Who is first, or shares the first place, and with what."""
     first = [row for row in board.rows if row.place == 1]
-    unit = "bits per byte" if board.objective == "clm" else "nats per hidden token"
+    unit = say("bits_per_byte") if board.objective == "clm" else say("nats_per_hidden_token")
     who = f"{literal(first[0].name)} leads"
     if len(first) > 1:
-        who = f"{len(first)} runs share the lead"
+        who = say("runs_share_lead", n_first=len(first))
     return f"{who} with {format_number(first[0].score, 4)} {unit}"
 
 
@@ -113,9 +116,9 @@ def _pick(board: "Board") -> None:
         st.session_state[box] = next(iter(names))  # at first, and when the chosen one was deleted
     what, does = st.columns([3, 1], vertical_alignment="bottom")
     chosen = what.selectbox(
-        "Watch a run", list(names), format_func=lambda run_id: names.get(run_id, ""), key=box
+        say("watch_run"), list(names), format_func=lambda run_id: names.get(run_id, ""), key=box
     )
-    does.button("Watch it", key="class_watch", on_click=watch, args=(str(chosen),), width="stretch")
+    does.button(say("watch"), key="class_watch", on_click=watch, args=(str(chosen),), width="stretch")
 
 
 def watch(run_id: str) -> None:
@@ -126,7 +129,7 @@ def watch(run_id: str) -> None:
 
 def go_train() -> None:
     """Open the view Train. For callbacks."""
-    st.session_state["watch"] = "Train"
+    st.session_state["watch"] = "train"
     st.session_state[WATCHED] = True
 
 
@@ -165,5 +168,5 @@ def _table(board: "Board", mine: set[str]) -> None:
             "at step": st.column_config.NumberColumn(format="localized"),
             "parameters": st.column_config.NumberColumn(format="localized"),
         },
-        alt=f"All runs on {board.text}, the best first",
+        alt=say("all_runs_best_first", text=board.text),
     )

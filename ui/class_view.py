@@ -7,11 +7,14 @@ import streamlit as st
 
 from ui import class_board, resources, run_choice, session
 from ui.class_board import WATCHED
-from ui.words import counted, duration, literal
+from ui.words import counted, duration, literal, state_name
 from viz import format_count
+from wording import words
 
 if TYPE_CHECKING:
     from engine.run_info import RunInfo
+
+say = words("ui.class_view")
 
 POLL_SECONDS = 2.0  # while anything runs or waits
 FIRST = 8  # runs of a list that are named
@@ -29,8 +32,8 @@ def draw() -> None:
     with what:
         chosen = class_board.choose(boards) if boards else None
     large = size.toggle(
-        "Large letters", key="class_large", bind="query-params",
-        help="For a projector: to be read from the back of the room.",
+        say("large_letters"), key="class_large", bind="query-params",
+        help=say("projector_read_back_room"),
     )  # fmt: skip
     st.fragment(_live, run_every=POLL_SECONDS if any(i.active for i in infos) else None)(
         chosen, large, _standing(infos), tuple(class_board.key(b) for b in boards)
@@ -57,7 +60,7 @@ def _live(
     if board is not None:
         class_board.draw(board, large)
     else:
-        st.info("Nothing was measured yet. A run stands here after its first evaluation on held-out text.")
+        st.info(say("nothing_measured_yet_run"))
     _queue(infos, large)
 
 
@@ -66,32 +69,31 @@ def _queue(infos: "Sequence[RunInfo]", large: bool) -> None:
     slots = resources.run_store().slots
     at_work = [info for info in infos if info.active and info.state != "queued"]
     waiting = sorted((info for info in infos if info.state == "queued"), key=lambda i: i.queue_place or 0)
-    st.subheader("Now")
+    st.subheader(say("now"))
     with st.grid(3, min_column_width=150, gap="small"):
-        st.metric("Training", f"{len(at_work)} of {slots}")
-        st.metric("Waiting", format_count(len(waiting)))
-        st.metric("Ended", format_count(len(infos) - len(at_work) - len(waiting)))
+        st.metric(say("training"), f"{len(at_work)} of {slots}")
+        st.metric(say("waiting"), format_count(len(waiting)))
+        st.metric(say("ended"), format_count(len(infos) - len(at_work) - len(waiting)))
     st.caption(
-        f"At most {counted(slots, 'run')} at once on this computer: more would slow all of them down. "
-        "The others wait their turn, first come, first served, and begin by themselves."
+        say("most_once_computer_more", slots=counted(slots, 'run'))
     )
     size = "#### " if large else ""
     for info in at_work[:FIRST]:
         left = f" · {duration(info.eta_s)} left" if info.eta_s is not None else ""
-        state = "" if info.state == "running" else f" · {info.state}"
-        text = f"{size}{_name(info)} · step {info.step:,} of {info.steps:,}{state}{left}"
+        state = "" if info.state == "running" else f" · {state_name(info.state)}"
+        text = say("step", size=size, name=_name(info), step=info.step, steps=info.steps, state=state, left=left)
         st.progress(min(1.0, info.step / max(info.steps, 1)), text)
     _rest(len(at_work))
     for info in waiting[:FIRST]:
-        st.markdown(f"{size}Place {info.queue_place}: {_name(info)}")
+        st.markdown(say("place", size=size, queue_place=info.queue_place, name=_name(info)))
     _rest(len(waiting))
     for info in [i for i in infos if i.state == "failed" and i.owned_by(session.owner())][:2]:
-        st.warning(f"**{literal(info.name)}** ended early. {literal(info.message)}")
+        st.warning(say("ended_early", name=literal(info.name), message=literal(info.message)))
 
 
 def _rest(n: int) -> None:
     if n > FIRST:
-        st.caption(f"… and {n - FIRST} more.")
+        st.caption(say("more", n=n - FIRST))
 
 
 def _name(info: "RunInfo") -> str:
@@ -100,7 +102,6 @@ def _name(info: "RunInfo") -> str:
 
 def _nobody_yet() -> None:
     st.info(
-        "Nobody has trained here yet. Each run of this server will stand here with its best bits per byte, "
-        "text by text. Start one in the view Train; others open the same address in their browsers."
+        say("nobody_has_trained_here")
     )
-    st.button("Go to Train", key="class_go_train", on_click=class_board.go_train, type="primary")
+    st.button(say("go_train"), key="class_go_train", on_click=class_board.go_train, type="primary")

@@ -11,6 +11,9 @@ from ui.compare_text import Both
 from ui.components import show
 from ui.words import literal
 from viz import MODEL, NEUTRAL, distribution_bars, visible
+from wording import words
+
+say = words("ui.compare_place")
 
 SHOWN = 6  # bars
 
@@ -18,24 +21,19 @@ SHOWN = 6  # bars
 def place(both: Both, index: int, unit: str) -> None:
     """Draw what both expected in place of a piece, and the surprise that followed."""
     span = both.found.spans[index]
-    st.subheader(f"In place of “{literal(visible(both.data(span)))}”, {both.place} {index + both.first}")
+    piece = literal(visible(both.data(span)))
+    st.subheader(say(f"in_place.{both.place}", text=piece, n=index + both.first))
     if both.traces is not None and not both.same_tokens:
         _apart(both, index)
     together = both.traces is not None and both.same_tokens
     left, right = st.columns([4, 3], gap="large")
     with right if together else left:
         st.latex(worked_text.pieces(both.parts(span, unit), unit))
-        st.caption("s is the surprise of a model: the sum over its tokens in this piece.")
+        st.caption(say("sum"))
     if both.traces is None:
-        right.caption(
-            "The whole text was scored in windows. Choose “What fits the context” to see what each model "
-            "expected at a place."
-        )
+        right.caption(say("windows", scope=words("pages.compare")("scope.context")))
     elif not both.same_tokens:
-        right.caption(
-            "The distributions are over different vocabularies, so there is no KL divergence between them. "
-            "The surprise of the whole piece can be compared."
-        )
+        right.caption(say("apart"))
     else:
         with left:
             _together(both, index)
@@ -45,11 +43,7 @@ def place(both: Both, index: int, unit: str) -> None:
             for x in (metrics.kl_divergence(p, q), metrics.kl_divergence(q, p), js_divergence(p, q))
         )
         right.latex(worked_text.distances(kl_ab, kl_ba, js, unit))
-        right.caption(
-            "How far apart the two distributions are, over the whole vocabulary; 0 is the same. KL is the "
-            "Kullback–Leibler divergence. JS, the Jensen–Shannon divergence, compares each with the mean "
-            "M of both, so it is the same both ways."
-        )
+        right.caption(say("distances"))
 
 
 def _expected(both: Both, index: int) -> list[NDArray[np.float64]]:
@@ -89,7 +83,7 @@ def _apart(both: Both, index: int) -> None:
         tokenizer = resources.tokenizer(both.refs[side])
         top = metrics.most_likely(probs, SHOWN - 1, also=came)
         ids = top.ids.tolist()
-        column.markdown(f"**{name}**, in its own tokens")
+        column.markdown(say("own_tokens", name=name))
         fig = distribution_bars(
             [visible(tokenizer.token_bytes(i)) for i in ids],
             top.probs,

@@ -13,10 +13,13 @@ from engine.tokenizers import Token
 from engine.trace import Trace
 from ui import lesson, resources
 from ui.lesson import explain
-from ui.next_long import AT_ONCE, DIVERGED, ask, job_of, run
+from ui.next_long import AT_ONCE, ask, diverged, job_of, run
 from ui.resources import ModelRef
 from ui.words import counted, literal
 from viz import format_count, format_number, format_perplexity, visible
+from wording import words
+
+say = words("ui.compare_text")
 
 LEAD = 12  # tokens drawn pale before the first piece that is compared
 
@@ -104,7 +107,7 @@ def traced(ref: ModelRef, text: str, name: str) -> Trace:
     try:
         trace = resources.traced(ref, text)
         if not np.isfinite(trace.logits).all():
-            raise ValueError(DIVERGED)
+            raise ValueError(diverged())
     except ValueError as error:
         explain(ValueError(f"{name}, {ref.label}: {error}"))
     return trace
@@ -135,7 +138,7 @@ def _windows(refs: tuple[ModelRef, ModelRef], text: str) -> Both:
     tokens = [resources.tokenizer(ref).tokens(text) for ref in refs]
     logs = [job.log_probs for job in jobs]
     if not all(np.isfinite(log).all() for log in logs):
-        explain(ValueError(DIVERGED))
+        explain(ValueError(diverged()))
     found = compare(Scored(tokens[0], logs[0]), Scored(tokens[1], logs[1]))
     return Both(refs, text, (tokens[0], tokens[1]), (logs[0], logs[1]), found, None)
 
@@ -145,41 +148,38 @@ def what_was_read(both: Both, text: str) -> str:
     n_bytes = format_count(both.found.n_bytes)
     total = format_count(len(text.encode("utf-8")))
     if both.traces is None:
-        read = "Both read the whole text in windows that move by half their context."
+        read = say("read.windows")
     elif any(trace.unused for trace in both.traces):
         n_a, n_b = (len(tokens) for tokens in both.tokens)
-        read = (
-            f"Each reads what fits its context: A the last {counted(n_a, 'token')}, "
-            f"B the last {format_count(n_b)}."
-        )
+        read = say("read.context", a=counted(n_a, "token"), b=format_count(n_b))
     else:
-        read = "Both read the whole text."
-    given = "The first token that a model reads is given: nothing predicts it."
-    return f"{read} {given} Compared: the {n_bytes} of {total} bytes that both predict."
+        read = say("read.whole")
+    return f"{read} {say('given')} {say('compared', n_bytes=n_bytes, total=total)}"
 
 
 def totals(both: Both, unit: str) -> dict[str, list[Any]]:
     """One row for each model: its loss, perplexity if both have the same tokens, and bits per byte."""
     losses, bits = both.found.losses, both.found.bits_per_byte
     rows: dict[str, list[Any]] = {
-        "model": [
-            f"{name}: {ref.label}, step {ref.step:,}" for name, ref in zip("AB", both.refs, strict=True)
+        say("column.model"): [
+            say("model", name=name, label=ref.label, step=ref.step)
+            for name, ref in zip("AB", both.refs, strict=True)
         ],
-        "tokens": list(both.found.n_tokens),
-        "bytes": [both.found.n_bytes] * 2,
-        f"surprise ({unit})": [float(metrics.surprisal(-total, unit)) for total in both.found.totals],
+        say("column.tokens"): list(both.found.n_tokens),
+        say("column.bytes"): [both.found.n_bytes] * 2,
+        say("column.surprise", unit=unit): [float(metrics.surprisal(-total, unit)) for total in both.found.totals],
     }
     if both.same_tokens:
-        rows["loss (nats per token)"] = list(losses)
-        rows["perplexity"] = [format_perplexity(metrics.perplexity(loss)) for loss in losses]
-    return {**rows, "bits per byte": list(bits)}
+        rows[say("column.loss")] = list(losses)
+        rows[say("column.perplexity")] = [format_perplexity(metrics.perplexity(loss)) for loss in losses]
+    return {**rows, say("column.bits"): list(bits)}
 
 
 def totals_columns(unit: str) -> dict[str, Any]:
     """How the columns of `totals` are written: numbers of one kind with equal digits, to the right."""
-    names = (f"surprise ({unit})", "loss (nats per token)", "bits per byte")
+    names = (say("column.surprise", unit=unit), say("column.loss"), say("column.bits"))
     columns: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.4f") for name in names}
-    return columns | {"perplexity": st.column_config.TextColumn(alignment="right")}
+    return columns | {say("column.perplexity"): st.column_config.TextColumn(alignment="right")}
 
 
 def signed(x: float) -> str:
@@ -195,7 +195,7 @@ def better(both: Both) -> str:
     """Which model does better on this text, in words."""
     a, b = both.found.bits_per_byte
     if abs(a - b) < 1e-12:
-        return "Both are equally surprised."
+        return say("equal")
     name, ref = ("A", both.refs[0]) if a < b else ("B", both.refs[1])
-    numbers = f"{format_number(min(a, b), 4)} against {format_number(max(a, b), 4)} bits per byte"
-    return f"**{name}**, {literal(ref.label)} at step {ref.step:,}, is less surprised: {numbers}."
+    best, other = format_number(min(a, b), 4), format_number(max(a, b), 4)
+    return say("better", name=name, label=literal(ref.label), step=ref.step, best=best, other=other)

@@ -12,6 +12,9 @@ from ui.resources import ModelRef
 from ui.writing import logits_after, seen
 from viz import format_count, format_number, format_prob, token_color, visible
 from viz.draws import draw_line
+from wording import words
+
+say = words("ui.dice")
 
 CHIPS = 40  # tokens that have a chip, unless all are asked for
 ALL = "generation_all_chips"
@@ -32,10 +35,10 @@ def dice(ref: ModelRef, prompt: list[int], text: Writing, *, key: str) -> None:
     """Draw the part of a page that shows every draw; nothing as long as nothing was drawn."""
     if not text.draws:
         return
-    st.subheader("How chance picked")
+    st.subheader(say("how_chance_picked"))
     st.caption(in_numbers(text.branch))
     if len(text.draws) > CHIPS:
-        every = f"Show all {format_count(len(text.draws))} tokens"
+        every = say("show_all_tokens", n_draws=format_count(len(text.draws)))
         st.toggle(every, key=ALL, persist_state="session", on_change=select, args=(key, 0))
     start = _first_chip(text)
     recent = text.draws[start:]
@@ -47,19 +50,19 @@ def dice(ref: ModelRef, prompt: list[int], text: Writing, *, key: str) -> None:
         key=key,
         selected=last,
         values=["forced" if draw.forced else format_prob(draw.prob) for draw in recent],
-        label="The tokens after the prompt, each with its chance",
+        label=say("tokens_after_prompt_each"),
     )
     at = start + (last if chosen is None else min(chosen, last))
     draw = text.draws[at]
     name = literal(visible(draw.data))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            f"Rewind to before “{name}”",
+            say("rewind_before", name=name),
             key="generation_rewind",
             on_click=text.rewind,
             args=(at,),
         )
-        st.caption("and go on in a new branch; this one stays.")
+        st.caption(say("go_new_branch_one"))
     if draw.forced:
         st.caption(_no_dice(draw, name))
     else:
@@ -69,17 +72,19 @@ def dice(ref: ModelRef, prompt: list[int], text: Writing, *, key: str) -> None:
 def in_numbers(branch: Branch) -> str:
     """How likely the model itself finds a branch."""
     n, forced = len(branch.draws), branch.n_forced
-    words = f"{format_count(n)} token{'s' * (n > 1)}" + (f", {forced} of them forced" if forced else "")
+    words = f"{format_count(n)} token{'s' * (n > 1)}" + (say("them_forced", forced=forced) if forced else "")
     log_prob, each = format_number(branch.log_prob), format_number(branch.per_token)
-    return f"{words}. Under the model alone log P = {log_prob} nats, {each} a token."
+    return say("under_model_alone_log", words=words, log_prob=log_prob, each=each)
 
 
 def _no_dice(draw: Draw, name: str) -> str:
-    left = f"It would have been drawn with {format_prob(draw.prob)}."
-    gone = "The cuts had removed it."
-    return (
-        f"**{name}** was forced: no dice were thrown. The model alone gave it "
-        f"{format_prob(draw.model_prob)}. {left if draw.prob else gone}"
+    left = say("would_have_been_drawn", format_prob=format_prob(draw.prob))
+    gone = say("cuts_had_removed")
+    return say(
+        "forced_no_dice_were",
+        name=name,
+        format_prob=format_prob(draw.model_prob),
+        left=left if draw.prob else gone,
     )
 
 
@@ -97,7 +102,12 @@ def _line(ref: ModelRef, before: list[int], draw: Draw, *, key: str) -> None:
     fell = next(i for i, stretch in enumerate(line) if stretch.id == draw.id and single[i])
     show(draw_line(labels, [(s.low, s.high) for s in line], u=draw.u, chosen=fell, colors=colors), key=key)
     st.caption(
-        f"A random number, u = {draw.u:.6f}, picks the token in whose stretch it falls: "
-        f"from {line[fell].low:.6f} to {line[fell].high:.6f} is **{literal(labels[fell])}**. "
-        f"The model alone gave it {format_prob(draw.model_prob)}. Choose another token above to see its draw."
+        say(
+            "random_number_u_picks",
+            u=draw.u,
+            low=line[fell].low,
+            high=line[fell].high,
+            labels=literal(labels[fell]),
+            format_prob=format_prob(draw.model_prob),
+        )
     )

@@ -17,6 +17,9 @@ from ui.worked_sampling import chi_square
 from ui.writing import logits_after, say_what_is_seen, seen
 from viz import format_prob, visible
 from viz.draws import count_bars
+from wording import words
+
+say = words("ui.draws_view")
 
 SHOWN = 9
 MANY = (100, 1000, 10_000)
@@ -34,15 +37,15 @@ def draws_view(ref: ModelRef, ids: list[int]) -> None:
         sampling_form.temperature()
         sampling_form.top_k(len(logits))
         sampling_form.top_p()
-        with st.expander("More"):
+        with st.expander(say("more")):
             sampling_form.min_p()
             sampling_form.penalty()
         sampling_form.seed_box()
     with right, st.container(horizontal=True, vertical_alignment="center"):
-        n = int(st.segmented_control("Draws", MANY, default=1000, required=True, key="generation_n_draws",
+        n = int(st.segmented_control(say("draws"), MANY, default=1000, required=True, key="generation_n_draws",
                                      format_func="{:,} draws".format, label_visibility="collapsed",
                                      **KEEP))  # fmt: skip
-        plain = st.toggle("Test against the model alone", key="generation_against", **KEEP)
+        plain = st.toggle(say("test_against_model_alone"), key="generation_against", **KEEP)
     against = PLAIN if plain else DRAWN
     how = sampling_form.settings(ref)
     stages = sampling_stages(logits, **how.draw, previous=seen(ref, ids))
@@ -68,9 +71,7 @@ def _picture(ref: ModelRef, counts: Any, probs: Any, n: int) -> None:
 def _test(ref: ModelRef, found: Fit, counts: Any, probs: Any, n: int, against: str) -> None:
     """The chi-square test in a formula and in words."""
     if math.isnan(found.p_value):
-        st.caption(
-            "Only one token can come, or all are too rare to be counted one by one: there is nothing to test."
-        )
+        st.caption(say("only_one_token_can"))
         return
     best = int(np.argmax(probs))
     name = literal(visible(resources.tokenizer(ref).token_bytes(best)))
@@ -79,22 +80,14 @@ def _test(ref: ModelRef, found: Fit, counts: Any, probs: Any, n: int, against: s
     left.latex(chi_square(count, p, n, found.chi_square, found.degrees))
     right.markdown(f"**p-value {format_prob(found.p_value)}**")
     right.caption(in_words(found, against))
-    right.caption(
-        f"The first lines are those of “{name}”. {found.n_bins} bins: every token that is expected at "
-        "least 5 times, and all the others together. Whiskers: ± 2 standard deviations, each √(n p (1 − p))."
-    )
+    right.caption(say("first_lines_those_bins", name=name, n_bins=found.n_bins))
 
 
 def in_words(found: Fit, against: str) -> str:
     """What the p-value says, and what it does not."""
     share = format_prob(100 * found.p_value)
     if found.p_value >= 0.01:
-        return (
-            f"Honest draws from {against} are off by at least this much in {share} of 100 seeds. "
-            "Nothing speaks against it."
-        )
+        return say("honest_draws_off_least", against=against, share=share)
     if against == DRAWN:
-        return f"Only {share} of 100 seeds are off by so much. Chance does that too: try another seed."
-    return (
-        f"Draws from {against} would be off by so much in {share} of 100 seeds: they came from another one."
-    )
+        return say("only_100_seeds_off", share=share)
+    return say("draws_would_off_much", against=against, share=share)

@@ -16,6 +16,9 @@ from engine.trace import Trace
 from ui import resources
 from ui.resources import ModelRef
 from viz import format_count, visible
+from wording import words
+
+say = words("ui.embedding_data")
 
 SAMPLE = 2000  # stories that are counted, about a million characters
 LONGEST = 1_000_000  # characters of a run's own text that are counted
@@ -105,7 +108,7 @@ def frequency(chosen: Chosen) -> Frequency:
     if found is not None:
         return found
     return _count(
-        chosen.ref, chosen.text, "the text in the sidebar, as what the model learned from is not here"
+        chosen.ref, chosen.text, say("text_sidebar_what_model")
     )
 
 
@@ -116,15 +119,15 @@ def _in_corpus(ref: ModelRef) -> Frequency | None:
         with own.open(encoding="utf-8", newline="") as file:
             text = file.read(LONGEST)
             whole = not file.read(1)
-        part = "the text" if whole else f"the first {format_count(LONGEST)} characters of the text"
-        return _count(ref, text, f"{part} that this run learned from")
+        part = say("text") if whole else say("first_characters_text", longest=format_count(LONGEST))
+        return _count(ref, text, say("run_learned", part=part))
     if ref.corpus != "stories":
         return None
     try:
         return _count(
             ref,
             stories(SAMPLE, seed=1).text,
-            f"{format_count(SAMPLE)} stories of the kind that it learned from",
+            say("stories_kind_learned", sample=format_count(SAMPLE)),
         )
     except ValueError:
         return None  # a vocabulary of characters that the stories have more of
@@ -186,10 +189,9 @@ def fate_of_unseen(chosen: Chosen) -> str:
     """What training does to the rows of tokens that never occur, in words."""
     if chosen.config.tie_head:
         return (
-            "No text taught such a row anything: as E also gives the scores at the end, training only pushed "
-            "its score down, in the same way for all of them."
+            say("no_text_taught_such")
         )
-    return "Such a token was never read, so its row is as it began, but for weight decay."
+    return say("such_token_never_read")
 
 
 def vector_csv(values: NDArray[Any]) -> str:

@@ -9,6 +9,9 @@ from ui.components import show
 from ui.embedding_data import Chosen, fate_of_unseen, frequency, names, unseen, vector_csv
 from ui.lesson import literal
 from viz import format_count, format_number, lookup_picture, objective_color
+from wording import words
+
+say = words("ui.embedding_lookup")
 
 ROWS = 9  # of the matrix, drawn around the token's
 
@@ -19,19 +22,21 @@ def draw(chosen: Chosen) -> None:
     vocab_size, width = matrix.shape
     row = embeddings.look_up(matrix, token_id)
     left, right = st.columns([4, 3], gap="large")
+    key = f"embeddings_dim_{width}"
+    if not 0 <= st.session_state.get(key, 0) < width:  # out of a link
+        st.session_state[key] = 0
     with right:
-        st.markdown(f"**“{literal(chosen.name)}” is id {token_id}**")
+        st.markdown(say("id", name=literal(chosen.name), token_id=token_id))
         dim = int(
             st.number_input(
-                "Dimension to work out", 0, width - 1, 0, key=f"embeddings_dim_{width}",
+                say("dimension_work_out"), 0, width - 1, 0, key=key,
                 persist_state="session",
             )
         )  # fmt: skip
         ends = {v: float(matrix[v, dim]) for v in {0, token_id, vocab_size - 1}}
         st.latex(worked_vectors.look_up(ends, token_id, vocab_size, dim))
         st.caption(
-            "h is the one-hot vector: 0 everywhere, 1 at the id. All terms but one are 0, so to multiply by "
-            "E is to read a row of E, to the last bit. Programs just read the row."
+            say("h_one_hot_vector")
         )
         st.dataframe(
             {"dimension": range(width), "value": row.tolist()},
@@ -41,7 +46,7 @@ def draw(chosen: Chosen) -> None:
             key="embeddings_row",
         )
         st.download_button(
-            "Download this row (CSV)",
+            say("download_row_csv"),
             lambda: vector_csv(row),
             file_name=f"token-{token_id}.csv",
             mime="text/csv",
@@ -62,18 +67,16 @@ def draw(chosen: Chosen) -> None:
         )
         show(fig, key="embeddings_lookup")
         st.caption(
-            f"E has {format_count(vocab_size)} rows of {width} numbers; drawn are {len(ids)} around row "
-            f"{token_id}. Blue is below 0, orange above, darkest from "
-            f"±{format_number(float(fig.data[2].zmax), 2)} on. {_how_learned(chosen, ids)}"
+            say("e_has_rows_numbers", vocab_size=format_count(vocab_size), width=width, n_ids=len(ids), token_id=token_id, zmax=format_number(float(fig.data[2].zmax), 2), how_learned=_how_learned(chosen, ids))
         )
         if chosen.config.tie_head:
-            st.caption("The model uses E again at its end: a token’s score is its row times the last vector.")
+            st.caption(say("model_uses_e_again"))
 
 
 def _how_learned(chosen: Chosen, ids: list[int]) -> str:
     """Which of the rows drawn were learned from text, and what became of the others."""
     n = int(np.isin(ids, unseen(chosen)).sum())
     if not n:
-        return "All of them were learned."
-    which = f"{n} of these tokens never {'occurs' if n == 1 else 'occur'}"
+        return say("all_them_were_learned")
+    which = say("these_tokens_never", n=n, word='occurs' if n == 1 else 'occur')
     return f"{which} in {frequency(chosen).source}. {fate_of_unseen(chosen)}"

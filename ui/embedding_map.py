@@ -23,6 +23,9 @@ from ui.lesson import literal
 from ui.resources import ModelRef
 from ui.words import counted
 from viz import format_count, format_number, objective_color, token_map
+from wording import words
+
+say = words("ui.embedding_map")
 
 FEW = 300
 LABELLED_NEAR = 6  # neighbours of the chosen token that are named
@@ -53,11 +56,11 @@ def _ids(chosen: Chosen, which: str) -> list[int]:
 def _controls() -> tuple[int, str]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         flat = st.segmented_control(
-            "Axes", [2, 3], default=2, required=True, key="embeddings_axes", persist_state="session",
+            say("axes"), [2, 3], default=2, required=True, key="embeddings_axes", persist_state="session",
             format_func="{}-D".format, label_visibility="collapsed",
         )  # fmt: skip
         which = st.segmented_control(
-            "Tokens drawn", list(WHICH), default="seen", required=True, key="embeddings_which",
+            say("tokens_drawn"), list(WHICH), default="seen", required=True, key="embeddings_which",
             persist_state="session", format_func=WHICH.__getitem__, label_visibility="collapsed", wrap=True,
         )  # fmt: skip
     return int(flat), str(which)
@@ -66,7 +69,7 @@ def _controls() -> tuple[int, str]:
 def _step(ref: ModelRef, steps: Sequence[int]) -> int:
     """Which checkpoint is drawn: its place among the steps."""
     if len(steps) < 2:
-        st.info("Only one moment of this model’s training was kept, so its map can’t move.")
+        st.info(say("only_one_moment_models"))
         return 0
     key = step_key(ref)
     if st.session_state.get(key) not in (None, *steps):
@@ -74,7 +77,7 @@ def _step(ref: ModelRef, steps: Sequence[int]) -> int:
     if key not in st.session_state:
         st.session_state[key] = steps[-1]
     step = st.select_slider(
-        "Training step", steps, key=key, format_func=format_count, persist_state="session"
+        say("training_step"), steps, key=key, format_func=format_count, persist_state="session"
     )
     return list(steps).index(int(step))
 
@@ -88,8 +91,8 @@ def draw(chosen: Chosen) -> None:
         shown = movie(chosen.ref, tuple(ids))
         at = _step(chosen.ref, shown.steps)
         zoomed = len(shown.steps) > 1 and st.toggle(
-            "Zoom to this step", key=ZOOM, persist_state="session",
-            help="Axes that hold just the tokens of this step. Otherwise they hold those of all steps.",
+            say("zoom_step"), key=ZOOM, persist_state="session",
+            help=say("axes_hold_just_tokens"),
         )  # fmt: skip
         _where(chosen, shown, at, k)
         _explain(chosen, shown, k, ids, which)
@@ -105,15 +108,14 @@ def _size(shown: Movie, at: int, ids: list[int], zoomed: bool) -> str:
     share = float(wide[at] / wide[-1]) if wide[-1] > 0 else 1.0
     words = []
     if share < NARROW:
-        chance = "tiny and random" if at == 0 else "still small"
+        chance = say("tiny_random") if at == 0 else say("still_small")
         words.append(
-            f"At step {format_count(shown.steps[at])} the vectors are {chance}: the whole cloud is "
-            f"{format_number(100 * share, 2)} % as wide as at step {format_count(shown.steps[-1])}."
+            say("step_vectors_whole_cloud", steps=format_count(shown.steps[at]), chance=chance, value=format_number(100 * share, 2), steps_2=format_count(shown.steps[-1]))
         )
         if not zoomed:
-            words.append("On axes for all steps its tokens lie on each other: zoom to see them apart.")
+            words.append(say("axes_all_steps_tokens"))
     if zoomed:
-        words.append("Zoomed: the axes hold only this step, so mind their numbers.")
+        words.append(say("zoomed_axes_hold_only"))
     return "".join(f"{sentence} " for sentence in words)
 
 
@@ -133,7 +135,7 @@ def _picture(chosen: Chosen, shown: Movie, at: int, k: int, ids: list[int], zoom
         trail=points[:, place[chosen.token_id]] if moves and not (zoomed and k == 3) else None,
         at=at,
         color=objective_color(chosen.ref.objective),
-        fitted=f" at step {format_count(shown.steps[-1])}" if moves else "",
+        fitted=say("step", steps=format_count(shown.steps[-1])) if moves else "",
     )
     show(fig, key="embeddings_map")
 
@@ -150,7 +152,7 @@ def _where(chosen: Chosen, shown: Movie, at: int, k: int) -> None:
     st.markdown(f"**Where “{literal(chosen.name)}” is**")
     values = shown.points[at, chosen.token_id, :k].astype(np.float64).tolist()
     st.latex(worked_vectors.coordinates(values, chosen.config.d_model))
-    st.caption("x is its vector, μ the mean vector, w the direction of each axis, of length 1.")
+    st.caption(say("x_vector_mean_vector"))
 
 
 def _first_axis(chosen: Chosen, shown: Movie, ids: list[int]) -> str:
@@ -162,26 +164,23 @@ def _first_axis(chosen: Chosen, shown: Movie, ids: list[int]) -> str:
     means = [values[never].mean(), values[~never].mean()]
     counts = [int(never.sum()), int((~never).sum())]
     between = sum(n * (m - values.mean()) ** 2 for n, m in zip(counts, means, strict=True)) / len(values)
-    mostly = "PC 1 is mostly the difference between them and the rest. " if between > values.var() / 2 else ""
-    return f"Among them are {counted(counts[0], 'token')} that never occur. {fate_of_unseen(chosen)} {mostly}"
+    mostly = say("pc_1_mostly_difference") if between > values.var() / 2 else ""
+    return say("among_them_never_occur", counts=counted(counts[0], 'token'), fate_of_unseen=fate_of_unseen(chosen), mostly=mostly)
 
 
 def _explain(chosen: Chosen, shown: Movie, k: int, ids: list[int], which: str) -> None:
     n, moves = len(ids), len(shown.steps) > 1
-    when = f"step {format_count(shown.steps[-1])}" if moves else "this moment"
-    capped = f", at most {format_count(MOST_POINTS)}" if n == MOST_POINTS else ""
-    words = {"frequent": "the most frequent", "seen": "all that occur", "all": "the whole vocabulary"}[which]
+    when = f"step {format_count(shown.steps[-1])}" if moves else say("moment")
+    capped = say("most", most_points=format_count(MOST_POINTS)) if n == MOST_POINTS else ""
+    words = {"frequent": say("most_frequent"), "seen": say("all_occur"), "all": say("whole_vocabulary")}[which]
     kept = format_number(100 * float(shown.basis.shares[:k].sum()))
     st.caption(
-        f"The axes are the {k} directions in which the vectors of {format_count(n)} tokens ({words}{capped}) "
-        f"differ most at {when}. They hold {kept} % of the variance: {max(chosen.config.d_model - k, 0)} "
-        "more directions can’t be seen. "
-        + ("They stay the same at all steps, so what moves has really moved. " if moves else "")
+        say("axes_directions_which_vectors", k=k, n=format_count(n), words=words, capped=capped, when=when, kept=kept, max=max(chosen.config.d_model - k, 0))
+        + (say("they_stay_same_all") if moves else "")
         + (
-            "Earlier moments were stored with 8 bits a number, so they are rounded. "
+            say("earlier_moments_were_stored")
             if moves and chosen.ref.kind == "shipped"
             else ""
         )
-        + "Named, where there is room: the tokens of the text and the nearest to the chosen one. "
-        f"Counted in {frequency(chosen).source}."
+        + say("named_where_there_room", source=frequency(chosen).source)
     )

@@ -9,6 +9,9 @@ from ui.components import show
 from ui.embedding_data import Chosen, names, neighbours
 from ui.lesson import literal
 from viz import cosine_bars, format_count, format_number, objective_color
+from wording import words
+
+say = words("ui.embedding_neighbours")
 
 
 def draw(chosen: Chosen) -> None:
@@ -20,22 +23,20 @@ def draw(chosen: Chosen) -> None:
         return
     shown = [*found.near.tolist(), *found.far.tolist()]
     if not shown:
-        st.info("This vocabulary has a single token with a direction: there is nothing to compare it with.")
+        st.info(say("vocabulary_has_single_token"))
         return
     called = names(chosen.ref)
     left, right = st.columns([4, 3], gap="large")
     with right:
-        st.markdown(f"**How alike “{literal(chosen.name)}” is to …**")
+        st.markdown(say("how_alike", name=literal(chosen.name)))
         other = st.selectbox(
-            "Compared with", shown, format_func=lambda i: f"{called[i]} (id {i})",
+            say("compared"), shown, format_func=lambda i: f"{called[i]} (id {i})",
             key=f"embeddings_pair_{chosen.ref.id}_{chosen.token_id}", label_visibility="collapsed",
         )  # fmt: skip
         other = shown[0] if other is None else int(other)
         _work_out(chosen, other)
         st.caption(
-            "1: the same direction. 0: nothing in common. −1: opposite. To all other "
-            f"{format_count(len(called) - 1)} tokens: mean {format_number(found.mean)}, standard deviation "
-            f"{format_number(found.spread)}."
+            say("n_1_same_direction_0", n_called=format_count(len(called) - 1), mean=format_number(found.mean), spread=format_number(found.spread))
         )
     with left:
         fig = cosine_bars(
@@ -48,8 +49,8 @@ def draw(chosen: Chosen) -> None:
         )
         show(fig, key="embeddings_neighbours")
         st.caption(
-            f"Compared were all {format_count(len(called))} tokens. Shown: the {len(found.near)} most alike"
-            + (f", and below ⋮ the {len(found.far)} most opposite." if len(found.far) else ".")
+            say("compared_were_all_tokens", n_called=format_count(len(called)), n_near=len(found.near))
+            + (say("below_most_opposite", n_far=len(found.far)) if len(found.far) else ".")
         )
 
 
@@ -58,6 +59,5 @@ def _work_out(chosen: Chosen, other: int) -> None:
     first, second = embeddings.norms(pair).tolist()
     st.latex(worked_vectors.cosine(float(pair[0] @ pair[1]), first, second, pair.shape[1]))
     st.caption(
-        f"a is the vector of “{literal(chosen.name)}”, b that of “{literal(names(chosen.ref)[other])}”, "
-        "|a| and |b| are their lengths."
+        say("vector_b_b_their", name=literal(chosen.name), names=literal(names(chosen.ref)[other]))
     )

@@ -12,6 +12,9 @@ from ui.embedding_data import MOST_POINTS, Chosen, fate_of_unseen, frequency, na
 from ui.lesson import literal
 from ui.words import counted
 from viz import format_count, format_number, norm_scatter, objective_color
+from wording import words
+
+say = words("ui.embedding_norms")
 
 
 def rarest(chosen: Chosen) -> int:
@@ -40,12 +43,12 @@ def draw(chosen: Chosen) -> None:
         )
         show(fig, key="embeddings_norms")
         st.caption(
-            f"Counted in {found.source} ({format_count(found.n_tokens)} tokens). "
-            + (f"Drawn are {format_count(len(drawn))} of {format_count(len(lengths))} tokens." if
-               len(drawn) < len(lengths) else f"Drawn are all {format_count(len(lengths))} tokens.")
+            say("counted_tokens", source=found.source, n_tokens=format_count(found.n_tokens))
+            + (say("drawn_tokens", n_drawn=format_count(len(drawn)), n_lengths=format_count(len(lengths))) if
+               len(drawn) < len(lengths) else say("drawn_all_tokens", n_lengths=format_count(len(lengths))))
         )  # fmt: skip
     with right:
-        st.markdown(f"**How long “{literal(chosen.name)}” is**")
+        st.markdown(say("how_long", name=literal(chosen.name)))
         vector = chosen.matrix[chosen.token_id].astype(np.float64)
         st.latex(worked_vectors.length(float(vector @ vector), len(vector)))
         _compare(chosen, top, found.counts, lengths)
@@ -63,7 +66,7 @@ def _compare(chosen: Chosen, top: int, counts: np.ndarray, lengths: np.ndarray) 
     st.dataframe(
         {
             "token": [f"{called[i]}" for i in (chosen.token_id, top)],
-            "": ["chosen", "most frequent"],
+            "": ["chosen", say("most_frequent")],
             "occurs": [_times(int(counts[i])) for i in (chosen.token_id, top)],
             "length": [float(lengths[i]) for i in (chosen.token_id, top)],
         },
@@ -79,24 +82,21 @@ def _relation(counts: np.ndarray, lengths: np.ndarray) -> None:
     lines = []
     if math.isnan(found.pearson):
         lines.append(
-            f"Only {counted(found.n, 'token')} with a count, or all alike: too few for a correlation."
+            say("only_count_all_alike", n=counted(found.n, 'token'))
         )
     else:
         strength = abs(found.spearman)
-        words = "go together closely" if strength >= 0.6 else "go together loosely"
+        words = say("go_together_closely") if strength >= 0.6 else say("go_together_loosely")
         which = "longer" if found.spearman > 0 else "shorter"
-        words += f", {which} for frequent ones"
-        words = words if strength >= 0.2 else "hardly go together"
+        words += say("frequent_ones", which=which)
+        words = words if strength >= 0.2 else say("hardly_go_together")
         lines.append(
-            f"Over the {format_count(found.n)} tokens that occur, length and frequency {words}: "
-            f"correlation with log₁₀ of the count {format_number(found.pearson)}, of the ranks "
-            f"{format_number(found.spearman)}. A correlation says nothing about causes."
+            say("over_tokens_occur_length", n=format_count(found.n), words=words, pearson=format_number(found.pearson), spearman=format_number(found.spearman))
         )
     if len(never):
         seen = lengths[counts > 0]
-        beside = f", those that occur {format_number(float(seen.mean()))}" if len(seen) else ""
+        beside = say("those_occur", mean=format_number(float(seen.mean()))) if len(seen) else ""
         lines.append(
-            f"{counted(len(never), 'token')} that never occur: mean length "
-            f"{format_number(float(never.mean()))}{beside}."
+            say("never_occur_mean_length", n_never=counted(len(never), 'token'), mean=format_number(float(never.mean())), beside=beside)
         )
     st.caption(" ".join(lines))

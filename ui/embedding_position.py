@@ -23,6 +23,9 @@ from viz import (
     turn_lengths,
     visible,
 )
+from wording import words
+
+say = words("ui.embedding_position")
 
 KINDS = {"rotary": "Rotary", "learned": "Learned", "sinusoidal": "Sinusoidal"}
 SHIFTS = (0, 1, 2, 5, 10, 50, 100)
@@ -32,18 +35,19 @@ def draw(chosen: Chosen) -> None:
     """Draw what the model at hand does, or what another kind of position would be."""
     own = chosen.config.positions
     kind = st.segmented_control(
-        "Kind of position", sorted(KINDS, key=lambda name: name != own), default=own, required=True,
+        say("kind_position"), sorted(KINDS, key=lambda name: name != own), default=own, required=True,
         key=f"embeddings_kind_{own}", persist_state="session", label_visibility="collapsed",
-        format_func=lambda name: KINDS[name] + (" (this model)" if name == own else ""),
+        format_func=lambda name: KINDS[name] + (say("model") if name == own else ""),
     )  # fmt: skip
     {"rotary": _rotary, "learned": _learned, "sinusoidal": _sinusoidal}[str(kind)](chosen)
 
 
 def _number(words: str, last: int, key: str, first: int = 0) -> int:
     """A whole number from `first` to `last`, kept for as long as that range stays the same."""
-    return int(
-        st.number_input(words, first, last, first, key=f"embeddings_{key}_{last}", persist_state="session")
-    )
+    name = f"embeddings_{key}_{last}"
+    if not first <= st.session_state.get(name, first) <= last:  # out of a link
+        st.session_state[name] = first
+    return int(st.number_input(words, first, last, first, key=name, persist_state="session"))
 
 
 def _others(chosen: Chosen, kind: str) -> list[ModelRef]:
@@ -67,7 +71,7 @@ def _offer(chosen: Chosen, kind: str) -> bool:
     others = _others(chosen, kind)[:3]
     for ref in others:
         st.button(
-            f"Use {literal(ref.label)}", key=f"embeddings_use_{ref.id}", on_click=session.choose_model,
+            say("use", label=literal(ref.label)), key=f"embeddings_use_{ref.id}", on_click=session.choose_model,
             args=(ref.id,),
         )  # fmt: skip
     return bool(others)
@@ -76,23 +80,20 @@ def _offer(chosen: Chosen, kind: str) -> bool:
 def _learned(chosen: Chosen) -> None:
     table = embeddings.added_positions(resources.load(chosen.ref).model)
     if chosen.config.positions == "learned" and table is not None:
-        st.write("Each position has a learned row of its own, P. It is added to the token’s row.")
+        st.write(say("each_position_has_learned"))
         _added(chosen, table, 1.0)
         return
     st.info(
-        "With learned positions a second matrix P has one row for each position, learned like E, and the "
-        "vector that enters the model is token row plus position row. "
-        f"This model’s positions are {chosen.config.positions}: it has no such matrix."
+        say("learned_positions_second_matrix", positions=chosen.config.positions)
     )
     token_id = int(chosen.trace.ids[chosen.position])
     st.latex(rf"x = E_{{{token_id}}} + P_{{{chosen.position}}}")
     st.caption(
-        f"The row of “{literal(names(chosen.ref)[token_id])}” plus the row of position {chosen.position}, "
-        "counted from 0."
+        say("row_plus_row_position", names=literal(names(chosen.ref)[token_id]), position=chosen.position)
     )
     if not _offer(chosen, "learned"):
-        st.write("No other model at hand has one either. Train one: positions are among its settings.")
-        nav.link("training", "Train a model with learned positions")
+        st.write(say("no_other_model_hand"))
+        nav.link("training", say("train_model_learned_positions"))
 
 
 def _sinusoidal(chosen: Chosen) -> None:
@@ -100,21 +101,20 @@ def _sinusoidal(chosen: Chosen) -> None:
     if config.positions == "sinusoidal":
         table = embeddings.added_positions(resources.load(chosen.ref).model)
         assert table is not None
-        st.write("Fixed sines and cosines are added to the token’s row: nothing in them is learned.")
+        st.write(say("fixed_sines_cosines_added"))
         _added(chosen, table, embeddings.token_scale(resources.load(chosen.ref).model))
         return
     st.info(
-        f"This model’s positions are {config.positions}. Below is the table that would be added at its sizes "
-        "if they were sinusoidal: nothing in it is learned."
+        say("models_positions_below_table", positions=config.positions)
     )
     _offer(chosen, "sinusoidal")
     left, right = st.columns([4, 3], gap="large")
     with right:
-        dim = _number("Dimension to work out", config.d_model - 1, "dim")
+        dim = _number(say("dimension_work_out"), config.d_model - 1, "dim")
         _fixed(chosen, dim)
     with left:
         table = embeddings.sinusoid(config.context_length, config.d_model)
-        fig = position_table(table, position=chosen.position, dim=dim, name="Sines and cosines")
+        fig = position_table(table, position=chosen.position, dim=dim, name=say("sines_cosines"))
         show(fig, key="embeddings_table")
 
 
@@ -122,8 +122,7 @@ def _fixed(chosen: Chosen, dim: int) -> None:
     st.markdown(f"**Position {chosen.position}, dimension {dim}**")
     st.latex(worked_vectors.sinusoid(chosen.position, dim, chosen.config.d_model))
     st.caption(
-        "Even dimensions are sines, odd ones cosines; the later the dimension, the slower the wave. "
-        "Vaswani et al. 2017, §3.5."
+        say("even_dimensions_sines_odd")
     )
 
 
@@ -133,7 +132,7 @@ def _added(chosen: Chosen, table: NDArray[np.float32], scale: float) -> None:
     token, position = chosen.matrix[token_id] * np.float32(scale), table[t]
     left, right = st.columns([4, 3], gap="large")
     with right:
-        dim = _number("Dimension to work out", config.d_model - 1, "dim")
+        dim = _number(say("dimension_work_out"), config.d_model - 1, "dim")
         st.latex(
             worked_vectors.addition(
                 float(chosen.matrix[token_id, dim]), float(position[dim]), token_id, t, dim, scale=scale,
@@ -142,7 +141,7 @@ def _added(chosen: Chosen, table: NDArray[np.float32], scale: float) -> None:
         )  # fmt: skip
         if scale != 1:
             st.caption(
-                "The row is multiplied by √d_model first: a learned row is small beside waves from −1 to 1."
+                say("row_multiplied_d_model")
             )
             _fixed(chosen, dim)
     with left:
@@ -153,30 +152,28 @@ def _added(chosen: Chosen, table: NDArray[np.float32], scale: float) -> None:
             ("= sum", token + position),
         ]
         show(sum_picture(parts, dim=dim), key="embeddings_sum")
-        st.caption(f"“{literal(name)}” at position {t}, counted from the first token that the model reads.")
-    st.markdown("**All positions**")
-    show(position_table(table, position=t, dim=dim, name="Position vectors"), key="embeddings_table")
+        st.caption(say("position_counted_first_token", name=literal(name), t=t))
+    st.markdown(say("all_positions"))
+    show(position_table(table, position=t, dim=dim, name=say("position_vectors")), key="embeddings_table")
 
 
 def _rotary(chosen: Chosen) -> None:
     config = chosen.config
     if config.positions == "rotary":
-        st.write("Nothing is added. Each head turns its queries and keys instead: the later, the further.")
+        st.write(say("nothing_added_each_head"))
         _turned(chosen)
         return
     st.info(
-        f"This model’s positions are {config.positions}, so its queries and keys are not turned. With rotary "
-        "positions nothing would be added: numbers 2j and 2j + 1 of each query and key would be turned by "
-        "the angle below."
+        say("models_positions_queries_keys", positions=config.positions)
     )
     _offer(chosen, "rotary")
     left, right = st.columns([2, 3], gap="large")
     width = config.d_head - config.d_head % 2
     if not width:
-        st.write("A head of this model has a single number: there is no pair to turn.")
+        st.write(say("head_model_has_single"))
         return
     with left:
-        pair = _number("Pair j of numbers", width // 2 - 1, "pair")
+        pair = _number(say("pair_j_numbers"), width // 2 - 1, "pair")
         st.latex(worked_vectors.angle(chosen.position, pair, width))
     with right:
         speeds = embeddings.speeds(width)
@@ -193,7 +190,7 @@ def _turned(chosen: Chosen) -> None:
     with columns[1]:
         head = _number("Head", config.n_head, "head", 1) - 1
     with columns[2]:
-        pair = _number("Pair j of numbers", config.d_head // 2 - 1, "pair")
+        pair = _number(say("pair_j_numbers"), config.d_head // 2 - 1, "pair")
     after = trace.q[layer, head, t].astype(np.float64)
     before = embeddings.turn(after, -t)
     angle = t * float(embeddings.speeds(config.d_head)[pair])
@@ -201,29 +198,27 @@ def _turned(chosen: Chosen) -> None:
     color = objective_color(config.objective)
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown(f"**q of “{literal(visible(trace.tokens[t].data))}” at position {t}**")
+        st.markdown(say("q_position", data=literal(visible(trace.tokens[t].data)), t=t))
         fig = rotation_plane(before[part], after[part], angle=angle, pair=pair, color=color)
         show(fig, key="embeddings_turn")
     with right:
         st.latex(worked_vectors.angle(t, pair, config.d_head))
         first, second = before[part].tolist()
         st.latex(worked_vectors.rotation(first, second, angle, pair))
-        turns = ", more than a whole turn, so a full circle" if angle >= 2 * np.pi else ""
+        turns = say("more_than_whole_turn") if angle >= 2 * np.pi else ""
         st.caption(
-            f"Dotted: the angle θ{turns}. "
-            "Positions count from 0. The model keeps the turned q′; here it is turned back to show q. A turn "
-            "changes no length. Su et al. 2021."
+            say("dotted_angle_positions_count", turns=turns)
         )
-    st.subheader("Only the distance counts")
+    st.subheader(say("only_distance_counts"))
     left, right = st.columns(2, gap="large")
     with left:
         _distance(chosen, layer, head)
     with right:
-        st.markdown("**How slowly each pair turns**")
+        st.markdown(say("how_slowly_each_pair"))
         speeds = embeddings.speeds(config.d_head)
         fig = turn_lengths(speeds, pair=pair, context_length=config.context_length, color=color)
         show(fig, key="embeddings_speeds")
-        st.caption("Fast pairs tell near positions apart, slow ones far positions.")
+        st.caption(say("fast_pairs_tell_near"))
 
 
 def _distance(chosen: Chosen, layer: int, head: int) -> None:
@@ -234,8 +229,7 @@ def _distance(chosen: Chosen, layer: int, head: int) -> None:
     q, k = trace.q[layer, head, t], trace.k[layer, head, s]
     own = float(q.astype(np.float64) @ k.astype(np.float64))
     st.write(
-        f"Query at position {t}, key at position {s}: q · k = **{format_number(own, 5)}** in layer "
-        f"{layer + 1}, head {head + 1}. Now both are turned back, moved, turned again and multiplied."
+        say("query_position_key_position", t=t, s=s, own=format_number(own, 5), layer=layer + 1, head=head + 1)
     )
     found = embeddings.shifted_scores(embeddings.turn(q, -t), embeddings.turn(k, -s), t, s, SHIFTS)
     st.dataframe(
@@ -247,19 +241,19 @@ def _distance(chosen: Chosen, layer: int, head: int) -> None:
         },
         hide_index=True,
         column_config={
-            name: st.column_config.NumberColumn(format="%.5f") for name in ("q · k", "then q · k")
+            name: st.column_config.NumberColumn(format="%.5f") for name in ("q · k", say("then_q_k"))
         },
         key="embeddings_shifts",
     )
     st.caption(
-        "Moved together, they meet at the same angle and the score stays. Moved alone, q meets k at another."
+        say("moved_together_they_meet")
     )
 
 
 def _key(keys: Sequence[int], t: int, called: list[str]) -> int:
     """The position whose key is compared, at first the one before."""
     chosen = st.selectbox(
-        "Key", keys, index=max(t - 1, 0), key=f"embeddings_key_{t}_{len(called)}",
+        say("key"), keys, index=max(t - 1, 0), key=f"embeddings_key_{t}_{len(called)}",
         format_func=lambda s: f"position {format_count(s)}: {called[s]}",
     )  # fmt: skip
     return int(chosen or 0)

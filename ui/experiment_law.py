@@ -15,6 +15,9 @@ from ui.components import show
 from ui.words import literal
 from viz import format_number
 from viz.scaling import Foretold, LawLines, law_figure
+from wording import words
+
+say = words("ui.experiment_law")
 
 X_TITLES = {"model-size": "weights", "text-size": "tokens of different text"}
 BAND_POINTS = 16
@@ -94,13 +97,11 @@ def say(found: LawResult) -> None:
         st.markdown(f"**{literal(findings.verdict_on_prediction(found.study, found.law, found.larger))}**")
     else:
         st.markdown(
-            f"**The law foretells {found.told.low:.2f} to {found.told.high:.2f} nats for "
-            f"{format_number(found.further)} {X_TITLES[found.study]}** (95 % of such runs)."
+            say("law_foretells_nats_95", low=found.told.low, high=found.told.high, further=format_number(found.further), x_titles=X_TITLES[found.study])
         )
-    with st.expander("The law with today’s numbers"):
+    with st.expander(say("law_todays_numbers")):
         law = found.law
         st.latex(worked_experiments.law(law.floor, law.coefficient, law.exponent, found.further))
         st.caption(
-            "E, A and α are fitted by least squares of the relative errors. The intervals hold 95 % and come "
-            "from how much worse the fit gets when a number is held elsewhere."
+            say("e_fitted_least_squares")
         )

@@ -16,9 +16,12 @@ from ui.experiment_runs import curve_lines
 from ui.words import literal
 from viz.experiments import leak_figure, loss_at, two_measures
 from viz.runs import RunLine, run_curves
+from wording import words
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+say = words("ui.experiment_result")
 
 NARROW = "\u202f"  # a space at which no line ends
 X_TITLES = {"context": "context length", "shape": "shape"}
@@ -48,11 +51,11 @@ def draw(study: str, runs: list[Outcome], source: str, further: float) -> None:
             _PICTURES[study](few, key)
         st.markdown(f"**{literal(finding.words)}**".replace(" %", NARROW + "%"))
         if not finding.usual:
-            st.caption("Often it comes out otherwise: with more steps, another learning rate, another seed.")
+            st.caption(say("often_comes_out_otherwise"))
         if law is not None:
             experiment_law.say(law)
         if study in _WORKED:
-            with st.expander("Worked out with today’s numbers"):
+            with st.expander(say("worked_out_todays_numbers")):
                 _WORKED[study](few)
     _numbers(study, runs, key)
 
@@ -62,7 +65,7 @@ def _curves(study: str, runs: Sequence[Outcome]) -> "go.Figure":
     floors = [run.floor for run in runs if not math.isnan(run.floor)]
     return run_curves(
         [RunLine(name, x, y, i) for i, (name, x, y) in enumerate(lines)],
-        x_title="step", y_title=title, unit="bits per byte" if study == "tokenizer" else "nats",
+        x_title="step", y_title=title, unit=say("bits_per_byte") if study == "tokenizer" else "nats",
         floor=floors[0] if floors and study != "tokenizer" else None, log_y=study == "learning-rate",
     )  # fmt: skip
 
@@ -73,7 +76,7 @@ def _held_out(runs: Sequence[Outcome], key: str) -> None:
 
 def _worked_gap(runs: Sequence[Outcome]) -> None:
     small, names = runs[0], ("fresh", "training")
-    st.markdown(f"The gap at the end, {literal(small.label)}:")
+    st.markdown(say("gap_end", label=literal(small.label)))
     st.latex(worked_experiments.gap(small.last("val_loss"), small.last("train_loss"), names))
 
 
@@ -83,7 +86,7 @@ def _contamination(runs: Sequence[Outcome], key: str) -> None:
 
 
 def _worked_perplexity(runs: Sequence[Outcome]) -> None:
-    st.markdown("The test text, all of it leaked:")
+    st.markdown(say("test_text_all_leaked"))
     st.latex(worked_experiments.perplexity(runs[-1].also("leaked")))
 
 
@@ -130,14 +133,14 @@ def _objectives(runs: Sequence[Outcome], key: str) -> None:
         causal = run.model.objective == "clm"
         marks = [
             viz.Reference(math.log(run.model.vocab_size), "guessing", "start"),
-            viz.Reference(run.floor, "its floor", "floor"),
+            viz.Reference(run.floor, say("floor"), "floor"),
         ]
-        series = [viz.Series("fresh stories", *run.line("val_loss"), role="valid")]
+        series = [viz.Series(say("fresh_stories"), *run.line("val_loss"), role="valid")]
         with column:
             about = "" if causal else "about "  # each token is hidden by chance
-            st.markdown(f"**{literal(run.label)}**: {about}{findings.signals(run):,.0f} tokens scored")
+            st.markdown(say("tokens_scored", label=literal(run.label), about=about, signals=findings.signals(run)))
             fig = viz.loss_curve(series, references=marks, objective=run.model.objective)
-            fig.update_yaxes(title_text="loss (nats per token)" if causal else "loss (nats per hidden token)",
+            fig.update_yaxes(title_text=say("loss_nats_per_token") if causal else say("loss_nats_per_hidden"),
                              selector={"overlaying": None})  # fmt: skip
             show(fig, key=f"{key}_{run.model.objective}")
 
@@ -171,12 +174,12 @@ _WORKED: dict[str, Callable[[Sequence[Outcome]], None]] = {
 
 def _numbers(study: str, runs: list[Outcome], key: str) -> None:
     """All runs in a table, and their curves."""
-    with st.expander("All numbers, and the curves"):
+    with st.expander(say("all_numbers_curves")):
         st.dataframe(
             _table(study, runs), hide_index=True, key=f"{key}_table", placeholder="–",
             column_config={
                 name: st.column_config.NumberColumn(format="localized")
-                for name in ("weights", "tokens of text", "steps done", "tokens scored")
+                for name in ("weights", say("tokens_text"), say("steps_done"), say("tokens_scored_2"))
             },
         )  # fmt: skip
         if study not in ("held-out", "learning-rate", "objectives"):
@@ -195,7 +198,7 @@ def _table(study: str, runs: Sequence[Outcome]) -> dict[str, list[object]]:
         columns["tokens scored"] = [round(findings.signals(run)) for run in runs]
         columns["way to its floor (%)"] = [round(100 * findings.progress(run), 1) for run in runs]
         return columns
-    for title, name in (("training loss (nats)", "train_loss"), ("loss on fresh stories (nats)", "val_loss")):
+    for title, name in ((say("training_loss_nats"), "train_loss"), (say("loss_fresh_stories_nats"), "val_loss")):
         columns[title] = [_rounded(run.last(name)) for run in runs]
     if study == "text-size":
         columns["lowest loss on fresh stories (nats)"] = [_rounded(run.best()) for run in runs]

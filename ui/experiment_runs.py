@@ -10,10 +10,13 @@ from engine.outcomes import Outcome, newest, outcomes
 from engine.plan import Timing
 from ui import resources, session
 from ui.components import live_curve
-from ui.words import STATES, duration, literal
+from ui.words import STATES, duration, literal, state_name
+from wording import words
 
 if TYPE_CHECKING:
     from engine.runs import RunInfo, RunSpec
+
+say = words("ui.experiment_runs")
 
 _PROBLEM = "_experiments_problem"
 POLL_SECONDS = 1.0
@@ -125,34 +128,34 @@ def _progress(own: "list[RunInfo]") -> None:
     waiting = sum(info.state == "queued" for info in own)
     at_work = [info.eta_s for info in own if info.active and info.state != "queued"]
     left = max((eta for eta in at_work if eta is not None), default=0.0) if None not in at_work else 0.0
-    said = f"{sum(done(info) for info in own)} of {len(own)} runs are done"
+    said = say("runs_done", sum=sum((done(info) for info in own)), n_own=len(own))
     if broken := sum(info.state == "failed" and not done(info) for info in own):
-        said += f", {broken} broke off and can go on later"
-    said += f", {waiting} wait for their turn" if waiting else ""
-    st.caption(said + (f". Those that run now need about {duration(left)} more." if left else "."))
+        said += say("broke_off_can_go", broken=broken)
+    said += say("wait_their_turn", waiting=waiting) if waiting else ""
+    st.caption(said + (say("those_run_now_need", left=duration(left)) if left else "."))
     with st.grid(3, min_column_width=200, gap="small"):
         for info in own:
-            word = info.state
+            word = state_name(info.state)
             if info.state == "queued" and info.queue_place:
-                word = f"place {info.queue_place} in the queue"
+                word = say("place_queue", queue_place=info.queue_place)
             icon = STATES[info.state][1]
             share = min(1.0, info.step / info.steps)
             st.progress(
-                share, text=f"{icon} {literal(info.label)}: {word}, step {info.step:,} of {info.steps:,}"
+                share, text=say("step", icon=icon, label=literal(info.label), word=word, step=info.step, steps=info.steps)
             )
 
 
 def curve_lines(study: str, runs: list[Outcome]) -> tuple[list[tuple[str, list[int], list[float]]], str]:
     """The lines of a study's curves with their names, and the title of their values."""
     if study == "tokenizer":
-        return [(run.label, *run.line("bits_per_byte")) for run in runs], "bits per byte"
-    title = "loss on fresh stories (nats per token)"
+        return [(run.label, *run.line("bits_per_byte")) for run in runs], say("bits_per_byte")
+    title = say("loss_fresh_stories_nats")
     lines = [(run.label, *run.line("val_loss")) for run in runs]
     if study == "held-out":
         names = [f"{run.label.split()[0]}, training" for run in runs]
         lines = [(f"{run.label.split()[0]}, fresh", *run.line("val_loss")) for run in runs]
         lines += [(name, *run.line("train_loss")) for name, run in zip(names, runs, strict=True)]
-        title = "loss (nats per token)"
+        title = say("loss_nats_per_token")
     return lines, title
 
 
@@ -165,21 +168,21 @@ def draw_curves(study: str, runs: list[Outcome]) -> None:
         return
     lines, title = curve_lines(study, runs)
     floor = next((run.floor for run in runs if run.floor == run.floor), None)
-    marks = [viz.Reference(floor, "the floor", "floor")] if floor and study != "tokenizer" else []
+    marks = [viz.Reference(floor, say("floor"), "floor")] if floor and study != "tokenizer" else []
     series = [viz.Series(name, x, y, f"run {i}") for i, (name, x, y) in enumerate(lines)]
     live_curve(
         series, marks, key=f"experiments_live_{study}", y_title=title, height=300,
         log_y=study == "learning-rate", perplexity_axis=False,
-        unit="bits per byte" if study == "tokenizer" else "nats",
+        unit=say("bits_per_byte") if study == "tokenizer" else "nats",
     )  # fmt: skip
 
 
 def _one_curve(run: Outcome) -> None:
     objective = run.model.objective
-    marks = [viz.Reference(run.floor, "its floor", "floor")] if run.floor == run.floor else []
+    marks = [viz.Reference(run.floor, say("floor_2"), "floor")] if run.floor == run.floor else []
     st.markdown(f"**{literal(run.label)}**")
     live_curve(
-        [viz.Series("loss on fresh stories", *run.line("val_loss"), role="valid")], marks,
+        [viz.Series(say("loss_fresh_stories"), *run.line("val_loss"), role="valid")], marks,
         key=f"experiments_live_{objective}", objective=objective, height=280,
-        y_title="loss (nats per token)" if objective == "clm" else "loss (nats per hidden token)",
+        y_title=say("loss_nats_per_token") if objective == "clm" else say("loss_nats_per_hidden"),
     )  # fmt: skip

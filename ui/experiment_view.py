@@ -10,9 +10,12 @@ from engine.predictions import Answer, Predictions
 from ui import experiment_result, experiment_runs, resources, session
 from ui.experiment_words import WORDS, StudyWords
 from ui.words import duration, literal
+from wording import words
 
 if TYPE_CHECKING:
     from engine.runs import RunInfo
+
+say = words("ui.experiment_view")
 
 CLOSE = 10.0  # percentage points: so near a predicted number counts as right
 SOURCES = {"own": "Trained here", "shipped": "Came with the app"}
@@ -43,7 +46,7 @@ def draw(study: str) -> None:
     elif source:
         _result(study, found[source], source)
     elif predicted is not None:
-        st.info("No result came with the app for this study. Run it here.")
+        st.info(say("no_result_came_app"))
 
 
 def _run_it(study: str, own: "list[RunInfo]", ready: bool) -> None:
@@ -63,7 +66,7 @@ def commit(study: str) -> None:
     """Keep what was chosen. For `on_click`."""
     answer = st.session_state.get(f"experiments_guess_{study}")
     if answer is None:
-        experiment_runs.problem("Say first what you expect.")
+        experiment_runs.problem(say("say_first_what_you"))
     else:
         _predictions().commit(study, answer)
 
@@ -77,7 +80,7 @@ def _ask(study: str, words: StudyWords) -> None:
     """The question, and the button that keeps the answer."""
     key = f"experiments_guess_{study}"
     with st.container(border=True):
-        st.markdown(f"**First, your prediction.** {literal(words.ask)}")
+        st.markdown(say("first_your_prediction", ask=literal(words.ask)))
         if words.choices:
             st.radio(
                 words.ask, list(words.choices), format_func=words.choices.__getitem__, index=None, key=key,
@@ -85,17 +88,17 @@ def _ask(study: str, words: StudyWords) -> None:
             )  # fmt: skip
         else:
             st.number_input(
-                f"By how many {words.unit}?", min_value=0.0, max_value=100.0, value=None, step=5.0, key=key,
+                say("how_many", unit=words.unit), min_value=0.0, max_value=100.0, value=None, step=5.0, key=key,
                 format="%.0f", placeholder="0 to 100", width=220, persist_state="session",
             )  # fmt: skip
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
-                "This is my prediction", key=f"experiments_commit_{study}", icon=":material/lock:",
+                say("my_prediction"), key=f"experiments_commit_{study}", icon=":material/lock:",
                 type="primary", on_click=commit, args=(study,),
                 # a number counts when its box is left, and the press on this button is what leaves it
                 disabled=bool(words.choices) and st.session_state.get(key) is None,
             )  # fmt: skip
-            st.markdown(":small[The result is shown after it.]")
+            st.markdown(say("small_result_shown_after"))
 
 
 def _kept(study: str, words: StudyWords, predicted: Answer, runs: list[Outcome] | None) -> None:
@@ -108,8 +111,8 @@ def _kept(study: str, words: StudyWords, predicted: Answer, runs: list[Outcome] 
             with second:
                 _came(study, words, predicted, runs)
         last.button(
-            "Change", key=f"experiments_again_{study}", type="tertiary", on_click=take_back, args=(study,),
-            help="Forget this prediction and make another.",
+            say("change"), key=f"experiments_again_{study}", type="tertiary", on_click=take_back, args=(study,),
+            help=say("forget_prediction_make_another"),
         )  # fmt: skip
 
 
@@ -118,16 +121,16 @@ def _came(study: str, words: StudyWords, predicted: Answer, runs: list[Outcome])
     try:
         finding = findings.find(study, findings.split_larger(runs)[0])
     except ValueError:
-        st.markdown(":small[What came]  \n**no answer, see below**")
+        st.markdown(say("small_what_came_no"))
         return
     if isinstance(predicted, str):
         right = predicted == finding.answer
-        word = "as predicted" if right else "not as predicted"
+        word = say("predicted") if right else say("not_predicted")
     else:
         off = abs(float(predicted) - float(finding.answer))
-        right, word = off <= CLOSE, f"{off:.0f} point{'' if round(off) == 1 else 's'} from the prediction"
+        right, word = off <= CLOSE, say("point_prediction", off=off, word='' if round(off) == 1 else 's')
     icon = ":material/check_circle:" if right else ":material/compare_arrows:"
-    st.markdown(f":small[What came: {word}]  \n{icon} **{literal(words.said(finding.answer))}**")
+    st.markdown(say("small_what_came", word=word, icon=icon, said=literal(words.said(finding.answer))))
 
 
 # ---- one's own runs
@@ -139,27 +142,27 @@ def _buttons(study: str, own: "list[RunInfo]", ready: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if active:
             st.button(
-                "Stop", key="experiments_stop", icon=":material/stop:",
+                say("stop"), key="experiments_stop", icon=":material/stop:",
                 on_click=experiment_runs.stop, args=(own[0].group,),
             )  # fmt: skip
             return
         if experiment_runs.unfinished(study, own):
             st.button(
-                "Go on", key="experiments_go_on", icon=":material/play_arrow:", type="primary",
+                say("go"), key="experiments_go_on", icon=":material/play_arrow:", type="primary",
                 on_click=experiment_runs.go_on, args=(study,),
             )  # fmt: skip
-            st.markdown(f":small[{sum(experiment_runs.done(i) for i in own)} of {len(own)} runs are done.]")
+            st.markdown(say("small_runs_done", sum=sum((experiment_runs.done(i) for i in own)), n_own=len(own)))
             return
         seed = own[0].train.seed + 1 if own else 0
         specs = list(experiments.study_specs(study, seed))
         n = duration(experiment_runs.seconds(specs))
         st.button(
-            "Run it here again, other seed" if own else "Run it here", key="experiments_start",
+            say("run_here_again_other") if own else say("run_here"), key="experiments_start",
             icon=":material/play_arrow:", type="secondary" if own or not ready else "primary",
             disabled=not ready, on_click=experiment_runs.start, args=(study, seed),
-            help=None if ready else "First say what you expect.",
+            help=None if ready else say("first_say_what_you"),
         )  # fmt: skip
-        st.markdown(f":small[{len(specs)} runs, about {n} on this machine.]")
+        st.markdown(say("small_runs_about_machine", n_specs=len(specs), n=n))
         _larger_button(study, own)
 
 
@@ -172,7 +175,7 @@ def _larger_button(study: str, own: "list[RunInfo]") -> None:
         return
     n = duration(experiment_runs.seconds([spec]))
     st.button(
-        f"Train the larger one (about {n})", key="experiments_larger", icon=":material/science:",
+        say("train_larger_one_about", n=n), key="experiments_larger", icon=":material/science:",
         type="primary", on_click=experiment_runs.start_larger, args=(study, own[0].train.seed),
     )  # fmt: skip
 
@@ -207,7 +210,7 @@ def _source(study: str, found: dict[str, list[Outcome]]) -> str:
     if len(found) == 1:
         return next(iter(found))
     chosen = st.segmented_control(
-        "Whose runs", list(found), format_func=SOURCES.__getitem__, default="own", required=True,
+        say("whose_runs"), list(found), format_func=SOURCES.__getitem__, default="own", required=True,
         key=f"experiments_source_{study}", persist_state="session", label_visibility="collapsed",
     )  # fmt: skip
     return str(chosen)
@@ -222,8 +225,7 @@ def _result(study: str, runs: list[Outcome], source: str) -> None:
     experiment_result.draw(study, runs, source, further)
     if shipped is not None:
         st.caption(
-            f"Result that came with the app: made on {shipped.made}, {len(shipped.outcomes)} runs, "
-            f"{duration(shipped.seconds)} of training on {literal(shipped.machine)}, seed {shipped.seed}."
+            say("result_came_app_made", made=shipped.made, n_outcomes=len(shipped.outcomes), seconds=duration(shipped.seconds), machine=literal(shipped.machine), seed=shipped.seed)
         )
 
 
@@ -233,7 +235,7 @@ def _hidden_at_first(study: str, runs: list[Outcome]) -> list[Outcome]:
     if larger is None:
         return few
     shown = st.toggle(
-        "Show what the larger one did", key=f"experiments_reveal_{study}", persist_state="session"
+        say("show_what_larger_one"), key=f"experiments_reveal_{study}", persist_state="session"
     )
     return runs if shown else few
 

@@ -27,6 +27,9 @@ from engine.sampling import next_logits
 from ui import resources
 from ui.hiding import Both
 from ui.resources import ModelRef
+from wording import words
+
+say = words("ui.fill_data")
 
 MOST = 40  # blanks that are filled one after the other
 MOST_DRAWS = 240  # of Gibbs sampling, about 4 seconds
@@ -163,12 +166,9 @@ def fills(both: Both, seed: int, n_sweeps: int, every: bool) -> Fills:
 
 def _no_causal(both: Both) -> str:
     if both.causal is None:
-        return "There is no causal model to compare with. Train one on the Training page."
+        return say("there_no_causal_model")
     if not both.same_tokens:
-        return (
-            "The causal model cuts text into other tokens than the masked one, so a blank of one token is "
-            "none for it. Choose two models with the same vocabulary."
-        )
+        return say("causal_model_cuts_text")
     return ""
 
 

@@ -17,6 +17,9 @@ from ui.resources import ModelRef
 from ui.words import duration
 from viz import format_number
 from viz.fill import right_shares
+from wording import words
+
+say = words("ui.fill_right")
 
 STORIES, BLANKS, ROW, SEED = (
     "masking_right_stories", "masking_right_blanks", "masking_right_row", "masking_right_seed",
@@ -29,20 +32,15 @@ Scores = dict[str, StoryScore]
 def draw(both: Both) -> None:
     """Draw the settings, and the measurement once it was asked for."""
     if resources.oracle_for(both.masked) is None:
-        st.info(
-            "This is measured on stories, whose true answers are known. The masked model did not learn from "
-            "them: choose one that did in the sidebar."
-        )
+        st.info(say("measured_stories_whose_true"))
         return
     settings = _settings()
     causal = both.causal if both.same_tokens else None
     asked: set[object] = st.session_state.setdefault(_ASKED, set())
     about = (both.masked.identity, causal.identity if causal else "", settings)
     if about not in asked:
-        st.write(
-            "Every way fills the same blanks in the same stories. None of the models has learned from these."
-        )
-        st.button("Measure", key="masking_right_go", type="primary", on_click=asked.add, args=(about,))
+        st.write(say("every_way_fills_same"))
+        st.button(say("measure"), key="masking_right_go", type="primary", on_click=asked.add, args=(about,))
         return
     try:
         found = _measure(both.masked, causal, settings)
@@ -57,10 +55,12 @@ def _settings() -> Settings:
     for key, value in ((STORIES, 20), (BLANKS, 5), (ROW, False), (SEED, 1)):
         st.session_state.setdefault(key, value)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.select_slider("Stories", [10, 20, 30, 50], key=STORIES, persist_state="session", width=150)
-        st.slider("Blanks in each", 1, 10, key=BLANKS, persist_state="session", width=150)
-        st.number_input("Seed of the stories", 0, 2**31, key=SEED, persist_state="session", width=150)
-        st.toggle("All in a row", key=ROW, persist_state="session", help="Neighbours, not tokens anywhere.")
+        st.select_slider(say("stories"), [10, 20, 30, 50], key=STORIES, persist_state="session", width=150)
+        st.slider(say("blanks_each"), 1, 10, key=BLANKS, persist_state="session", width=150)
+        st.number_input(say("seed_stories"), 0, 2**31, key=SEED, persist_state="session", width=150)
+        st.toggle(
+            say("all_row"), key=ROW, persist_state="session", help=say("neighbours_not_tokens_anywhere")
+        )
     state = st.session_state
     return int(state[STORIES]), int(state[BLANKS]), bool(state[ROW]), int(state[SEED])
 
@@ -102,7 +102,9 @@ def _measure(masked: ModelRef, causal: ModelRef | None, settings: Settings) -> d
         done = i + 1
         left = (time.monotonic() - began) / done * (len(rows) - done)
         if left > 0.5:
-            bar.progress(done / len(rows), f"{done} of {len(rows)} stories, about {duration(left)} left")
+            bar.progress(
+                done / len(rows), say("stories_about_left", done=done, n_rows=len(rows), left=duration(left))
+            )
     bar.empty()
     ways = [way for way in WAYS if any(way in each for each in scores)]
     return {way: fill_scores.together([each[way] for each in scores if way in each]) for way in ways}
@@ -128,9 +130,14 @@ def _picture(found: dict[str, WayScore]) -> None:
     whole = max(ways, key=lambda way: found[way].n_possible)
     n, share = found[whole].n_possible, format_number(100 * found[top].share)
     st.write(
-        f"Most tokens right here: **{WAYS[top].name}**, {share} %. Most texts that can be a story: "
-        f"**{WAYS[whole].name}**, {n} of {found[whole].n_stories}. Where the intervals overlap widely, the "
-        "difference may be chance."
+        say(
+            "most_tokens_right_here",
+            name=WAYS[top].name,
+            share=share,
+            name_2=WAYS[whole].name,
+            n=n,
+            n_stories=found[whole].n_stories,
+        )
     )
 
 
@@ -153,17 +160,17 @@ def _table(found: dict[str, WayScore], settings: Settings, causal: ModelRef | No
         key="masking_right_table",
     )
     notes = [
-        f"{n_stories} stories of seed {settings[3]}, each after the last token of the story before it.",
-        "Intervals are Wilson’s, with tokens taken as independent; those of one story are not quite.",
-        f"Gibbs resampling: the last draw of {SWEEPS} sweeps from any tokens.",
-        f"Rescoring tries {TRIED} fillings and keeps {KEPT}.",
-        "The last column is p of the hidden tokens together, as that way gives it; two ways have none.",
-        "On average nobody gets more tokens right than the exact posterior; on few stories luck can.",
+        say("stories_seed_each_after", n_stories=n_stories, settings=settings[3]),
+        say("intervals_wilsons_tokens_taken"),
+        say("gibbs_resampling_last_draw", sweeps=SWEEPS),
+        say("rescoring_tries_fillings_keeps", tried=TRIED, kept=KEPT),
+        say("last_column_p_hidden"),
+        say("average_nobody_gets_more"),
     ]
     if EXACT not in found:
-        notes.append("The exact answer would take too long for so many blanks.")
+        notes.append(say("exact_answer_would_take"))
     elif (n := found[EXACT].n_stories) < n_stories:
-        notes.append(f"The exact answer is of {n} stories: the others would take too long.")
+        notes.append(say("exact_answer_stories_others", n=n))
     if causal is None:
-        notes.append("There is no causal model with the same vocabulary, so its two ways are missing.")
+        notes.append(say("there_no_causal_model"))
     st.caption(" ".join(notes))

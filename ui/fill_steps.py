@@ -18,10 +18,13 @@ from ui.lesson import literal
 from ui.player import Player
 from ui.words import counted
 from viz.fill import gibbs_shares
+from wording import words
+
+say = words("ui.fill_steps")
 
 WAY = "masking_fill_way"
 _ABOUT = "_masking_fill_about"
-PLAYER = Player("masking_fill", "masking_fill_step", "Steps done", width=260)
+PLAYER = Player("masking_fill", "masking_fill_step", width=260)
 _SHOWN = 6  # tokens of one place that are drawn, and fillings in the table
 
 
@@ -37,7 +40,7 @@ def draw(both: Both, made: Fills) -> None:
         st.session_state[WAY] = ways[0]
     way = str(
         st.segmented_control(
-            "Way of filling", ways, format_func=lambda way: WAYS[way].name, key=WAY, required=True,
+            say("way_filling"), ways, format_func=lambda way: WAYS[way].name, key=WAY, required=True,
             persist_state="session", label_visibility="collapsed", wrap=True,
         )
     )  # fmt: skip
@@ -85,10 +88,10 @@ def _text(both: Both, way: str, fill: Fill, n: int) -> None:
             key="masking_fill_strip",
             hidden=[i for i in both.hidden if i not in now],
             values=notes,
-            label=f"The text after {counted(n, 'step')}",
+            label=say("text_after", n=counted(n, "step")),
         )
     if way == GIBBS and n == 0:
-        st.caption("Step 0: any tokens, drawn with equal chance.")
+        st.caption(say("step_0_any_tokens"))
 
 
 def _table(both: Both, way: str, fill: Fill, n: int) -> None:
@@ -105,7 +108,7 @@ def _table(both: Both, way: str, fill: Fill, n: int) -> None:
         if way == GIBBS:
             rows["sweep"].append(choice.sweep)
     if not n:
-        st.info("Nothing is filled yet. Press Play, or Forward for one step.")
+        st.info(say("nothing_filled_yet_press"))
         return
     newest_first = {name: values[::-1] for name, values in rows.items()} if len(fill.choices) > 8 else rows
     st.dataframe(
@@ -129,7 +132,7 @@ def _gibbs(both: Both, fill: Fill) -> None:
         top += [int(i) for i in np.argsort(-true)[:3] if true[i] > 0.005 and int(i) not in top]
         exact = [float(true[i]) for i in top]
     data_of = resources.tokenizer(both.masked).token_bytes
-    st.markdown(f"**Position {place} over all sweeps**")
+    st.markdown(say("position_over_all_sweeps", place=place))
     show(
         gibbs_shares(
             [viz.visible(data_of(i)) for i in top],
@@ -139,11 +142,7 @@ def _gibbs(both: Both, fill: Fill) -> None:
         ),
         key="masking_fill_gibbs",
     )
-    st.caption(
-        "In the long run the draws follow a joint distribution, if the model’s conditionals belong to one; "
-        "nobody promises that they do. Neighbouring draws are alike, and the first still remember the start. "
-        "Press another hidden token above to look there."
-    )
+    st.caption(say("long_run_draws_follow"))
 
 
 def _rescored(both: Both, found: Rescored) -> None:
@@ -165,16 +164,13 @@ def _rescored(both: Both, found: Rescored) -> None:
     config["share"] = st.column_config.NumberColumn(format="%.4g")
     st.dataframe(table, hide_index=True, column_config=config, key="masking_fill_tried")
     if found.exact:
-        st.caption(f"All {n:,} fillings were tried: the shares are exact for this model.")
+        st.caption(say("all_fillings_were_tried", n=n))
     else:
-        st.caption(
-            f"Tried to the end were the {n:,} fillings with the likeliest tokens from the left; the shares "
-            "are among these. A filler that looks unlikely from the left can be missed."
-        )
+        st.caption(say("tried_end_were_fillings", n=n))
         if first:
             st.toggle(
-                f"Try all {both.mask_id:,} tokens", key="masking_fill_every", persist_state="session",
-                help="Takes some seconds: the right part is read once for every token.",
+                say("try_all_tokens", mask_id=both.mask_id), key="masking_fill_every", persist_state="session",
+                help=say("takes_some_seconds_right"),
             )  # fmt: skip
     if first and rest:
         total = float(found.log_probs[0] - np.log(shares[0]))

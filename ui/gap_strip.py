@@ -7,6 +7,9 @@ import streamlit as st
 from ui import hiding
 from ui.components import token_strip
 from ui.hiding import Both
+from wording import words
+
+say = words("ui.gap_strip")
 
 SCROLLS = 60  # tokens; a longer text scrolls, so that the picture stays in sight
 KEEP: dict[str, Any] = {"persist_state": "session"}
@@ -16,9 +19,7 @@ def draw(both: Both) -> int | None:
     """Draw the text and its controls; gives the gap to look at, None if nothing is hidden."""
     text, hidden = both.text, both.hidden
     if text.unused:
-        st.caption(
-            f"Using the last {len(text.seen):,} of {len(text.tokens):,} tokens: the model can’t see more."
-        )
+        st.caption(say("using_last_tokens_model", n_seen=len(text.seen), n_tokens=len(text.tokens)))
     place = hiding.look_at(hidden)
     long = len(text.seen) > SCROLLS
     with st.container(height=180 if long else "content", border=long):
@@ -27,7 +28,7 @@ def draw(both: Both) -> int | None:
             key=hiding.STRIP,
             hidden=hidden,
             on_press=hiding.press,
-            label="Press a token to hide it or to show it again",
+            label=say("press_token_hide_show"),
         )
     _controls(both)
     return place
@@ -44,14 +45,14 @@ def _controls(both: Both) -> None:
     }
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if hidden:
-            st.selectbox("Look at gap", hidden, format_func=both.name, key=hiding.PLACE, width=138, **KEEP)
+            st.selectbox(say("look_gap"), hidden, format_func=both.name, key=hiding.PLACE, width=138, **KEEP)
         st.slider(
-            "Share to hide", 5, 100, step=5, format="%d %%", key=hiding.SHARE, width=138,
+            say("share_hide"), 5, 100, step=5, format="%d %%", key=hiding.SHARE, width=138,
             on_change=hiding.by_chance, **chance, **KEEP,
         )  # fmt: skip
         st.number_input(
-            "Seed", 0, 2**31, key=hiding.SEED, width=110, on_change=hiding.by_chance, **chance, **KEEP
+            say("seed"), 0, 2**31, key=hiding.SEED, width=110, on_change=hiding.by_chance, **chance, **KEEP
         )
-        st.button("Hide by chance", key="masking_chance", on_click=hiding.by_chance, **chance)
-        st.button("Hide all", key="masking_all", on_click=hiding.hide, args=(range(len(text.seen)),))
-        st.button("Show all", key="masking_none", on_click=hiding.hide, args=((),))
+        st.button(say("hide_chance"), key="masking_chance", on_click=hiding.by_chance, **chance)
+        st.button(say("hide_all"), key="masking_all", on_click=hiding.hide, args=(range(len(text.seen)),))
+        st.button(say("show_all"), key="masking_none", on_click=hiding.hide, args=((),))

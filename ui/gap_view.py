@@ -16,6 +16,9 @@ from ui.lesson import literal
 from ui.resources import ModelRef
 from ui.words import counted
 from ui.writing import truth_after
+from wording import words
+
+say = words("ui.gap_view")
 
 SHOWN = 6  # bars a side; all other tokens together are one bar more
 KINDS = {"clm": "From the left only: causal model", "mlm": "From both sides: masked model"}
@@ -52,12 +55,12 @@ def left_side(both: Both, place: int) -> Side | str:
     """The causal model's view, or a sentence that says why it has none."""
     ref = both.causal
     if ref is None:
-        return "There is no causal model to compare with. Train one on the Training page."
+        return say("there_no_causal_model")
     ids = hiding.left_ids(ref, both.masked, both.text, place)
     if ids is None:
-        return r"A causal model does not know \[MASK\], so it can’t read past the first one."
+        return say("causal_model_does_not")
     if not ids:
-        return "Nothing stands left of the first token: a causal model has nothing to guess from."
+        return say("nothing_stands_left_first")
     logits, truth = hiding.from_the_left(ref, ids), truth_after(ref, ids)
     if place in both.text.typed:
         return Side(ref, logits, None, truth, None)
@@ -99,7 +102,7 @@ def bars(side: Side, key: str) -> Guess:
         true_index=None if side.true_id is None else ids.index(side.true_id),
         true_note="hidden",
         second=found.true_probs,
-        names=("model", "true distribution"),
+        names=("model", say("true_distribution")),
         colors=(viz.objective_color(side.ref.objective), viz.TRUE),
     )
     show(fig, key=key)
@@ -112,15 +115,19 @@ def _facts(side: Side, found: Guess) -> str:
     facts = []
     if found.rank is not None and side.log_prob is not None:
         p, nats = viz.format_prob(float(np.exp(side.log_prob))), viz.format_nats(-side.log_prob)
-        facts.append(f"The hidden token is guess {found.rank:,} with probability {p}; surprisal {nats}.")
+        facts.append(say("hidden_token_guess_probability", rank=found.rank, p=p, nats=nats))
     elif side.log_prob is not None:
         pieces = counted(side.n_pieces, "token")
         facts.append(
-            f"In this model’s own vocabulary the hidden word is {pieces}: together probability "
-            f"{viz.format_prob(float(np.exp(side.log_prob)))}, surprisal {viz.format_nats(-side.log_prob)}."
+            say(
+                "models_own_vocabulary_hidden",
+                pieces=pieces,
+                format_prob=viz.format_prob(float(np.exp(side.log_prob))),
+                format_nats=viz.format_nats(-side.log_prob),
+            )
         )
     if found.cost is not None:
-        facts.append(f"KL from the truth: {viz.format_nats(found.cost)}.")
+        facts.append(say("kl_truth", format_nats=viz.format_nats(found.cost)))
     return " ".join(facts)
 
 

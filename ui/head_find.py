@@ -7,16 +7,14 @@ from ui import choice, lesson, resources, session
 from ui.components import select
 from ui.resources import ModelRef
 from viz import format_number, format_prob
+from wording import words
+
+say = words("ui.head_find")
 
 PRESSED = "_attention_pressed"  # (query, key) of a cell to choose in the next run
 REPEATED = "The fox saw the owl. The fox saw the owl. The fox saw the owl."
 CLEAR = 0.5  # of a row's weight: from here on no other token can get more
 _FOUND = "_attention_found"
-_ON = {
-    "previous": "the token just before",
-    "first": "the first token",
-    "induction": "what came next before",
-}
 
 
 def written(weight: float) -> str:
@@ -63,15 +61,10 @@ def tell(ref: ModelRef, text: str, layer: int, head: int, query: int) -> None:
         return
     if (layer, head, query) != (found.layer, found.head, found.query):
         return
-    on, mean = _ON[rule], format_number(found.mean)
+    numbers = {"weight": format_prob(found.weight), "mean": format_number(found.mean)}
     if found.weight < CLEAR:
-        st.caption(
-            f"No head of this model clearly looks at {on} here. The best of them puts "
-            f"{format_prob(found.weight)} of this row on it; its mean over all rows that can is {mean}."
-        )
-        return
-    often = "It does so in most rows" if found.mean >= CLEAR else "It does so here, not everywhere"
-    st.caption(
-        f"{format_prob(found.weight)} of this row goes to {on}. {often}: its mean over all rows that can is "
-        f"{mean}."
-    )
+        st.caption(say(f"unclear.{rule}", **numbers))
+    elif found.mean >= CLEAR:
+        st.caption(say(f"often.{rule}", **numbers))
+    else:
+        st.caption(say(f"here.{rule}", **numbers))

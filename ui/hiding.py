@@ -17,6 +17,9 @@ from ui import resources, session
 from ui.components import current, select
 from ui.lesson import LONGEST_TRUTH
 from ui.resources import ModelRef
+from wording import words
+
+say = words("ui.hiding")
 
 STRIP, SEED, PLACE, SHARE = "masking_strip", "masking_seed", "masking_place", "masking_share"
 USUAL = 15  # % of the tokens that masked training chooses
@@ -136,7 +139,8 @@ def hidden(ref: ModelRef, text: GapText, about: str) -> list[int]:
     kept = st.session_state.get(_HIDDEN)
     if kept is None or kept["about"] != (ref.id, about):
         word, first = (kept or {}).get("wanted", ("", False))
-        wanted = gaps.positions_of(text.seen, about, word, first=first)
+        linked = (kept or {}).get("linked", [])
+        wanted = linked or gaps.positions_of(text.seen, about, word, first=first)
         chosen = set(wanted) or (set() if text.typed else _first_gap(text))
         kept = st.session_state[_HIDDEN] = {"about": (ref.id, about), "chosen": chosen}
     return sorted({i for i in kept["chosen"] if i < len(text.seen)} | set(text.typed))
@@ -163,6 +167,17 @@ def look_at(gaps_now: Sequence[int]) -> int | None:
 def hide(positions: Sequence[int]) -> None:
     """Hide exactly these. For `on_click`."""
     st.session_state[_HIDDEN]["chosen"] = set(positions)
+
+
+def chosen() -> list[int] | None:
+    """What is hidden, for a link; None if nobody has looked at a text yet."""
+    kept = st.session_state.get(_HIDDEN)
+    return sorted(kept["chosen"]) if kept else None
+
+
+def from_link(positions: Sequence[int]) -> None:
+    """Hide these in the text that is read next."""
+    st.session_state[_HIDDEN] = {"about": None, "chosen": set(positions), "linked": list(positions)}
 
 
 def by_chance(ids: Sequence[int], mask_id: int) -> None:
@@ -215,9 +230,9 @@ def true_in_gap(ref: ModelRef, ids: tuple[int, ...], where: tuple[int, ...], pla
     """
     oracle = resources.oracle_for(ref)
     if oracle is None:
-        raise ValueError("The model did not learn from the stories: the true distribution is not known.")
+        raise ValueError(say("model_did_not_learn"))
     if len(ids) > LONGEST_TRUTH:
-        raise ValueError(f"The true distribution is worked out for texts of up to {LONGEST_TRUTH:,} tokens.")
+        raise ValueError(say("true_distribution_worked_out", longest_truth=LONGEST_TRUTH))
     row: NDArray[Any] = oracle.masked(ids, where)[where.index(place)]
     return row
 

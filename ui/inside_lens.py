@@ -13,6 +13,9 @@ from ui.components import show
 from ui.inside_text import Looked
 from ui.lesson import literal
 from ui.words import counted
+from wording import words
+
+say = words("ui.inside_lens")
 
 LAYER = "inside_layer"
 BARS = 5
@@ -30,11 +33,11 @@ def draw(looked: Looked) -> None:
     inside_text.allowed(LAYER, range(n_layer + 1), n_layer)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         shown = st.segmented_control(
-            "In the cells", ["best guess", "rank of the truth"], default="best guess", required=True,
+            say("cells"), [say("best_guess"), say("rank_truth")], default=say("best_guess"), required=True,
             key="inside_cells", persist_state="session",
         )  # fmt: skip
         layer = st.select_slider(
-            "Look at the stream after", range(n_layer + 1), key=LAYER, width=320,
+            say("look_stream_after"), range(n_layer + 1), key=LAYER, width=320,
             persist_state="session", format_func=lambda n: layer_name(n, n_layer),
         )  # fmt: skip
     left, right = st.columns([3, 2], gap="medium")
@@ -48,8 +51,8 @@ def draw(looked: Looked) -> None:
 def layer_name(layer: int, n_layer: int) -> str:
     """In words: "the embedding", "block 2", "block 4, the output"."""
     if layer == 0:
-        return "the embedding"
-    return f"block {layer}" + (", the output" if layer == n_layer else "")
+        return say("embedding")
+    return f"block {layer}" + (say("output") if layer == n_layer else "")
 
 
 def _map(looked: Looked, layer: int, shown: str) -> None:
@@ -61,12 +64,17 @@ def _map(looked: Looked, layer: int, shown: str) -> None:
     truths = [looked.name_of(int(t)) if t >= 0 else "" for t in found.targets]
 
     def hover(p: int, column: int) -> str:
-        truth = f"\nthe truth: {truths[p]}, rank {ranks[p, column]:,}, p = {true_probs[p, column]:.6g}"
-        return (
-            f"position {rows[p]}: {names[rows[p]]}\nread after {layer_name(column, len(found.ids) - 1)}"
-            f"\nbest guess: {guesses[p][column]}, p = {found.probs[column, p, 0]:.6g}"
-            + (truth if truths[p] else "\nthe truth is not known: the text ends here")
+        truth = say(
+            "truth_rank_p", truths=truths[p], ranks=ranks[p, column], true_probs=true_probs[p, column]
         )
+        return say(
+            "position_read_after_best",
+            rows=rows[p],
+            names=names[rows[p]],
+            layer_name=layer_name(column, len(found.ids) - 1),
+            guesses=guesses[p][column],
+            probs=found.probs[column, p, 0],
+        ) + (truth if truths[p] else say("truth_not_known_text"))
 
     places = range(len(rows))
     columns = range(len(looked.layers))
@@ -78,12 +86,16 @@ def _map(looked: Looked, layer: int, shown: str) -> None:
         texts=guesses if best else [[f"{r:,}" if r else "" for r in row] for row in ranks.tolist()],
         hover=[[hover(p, c) for c in columns] for p in places],
         scale="probability",
-        unit="probability of the best guess" if best else "probability of the truth",
-        x_title="read after block" + (" (framed: right)" if best else ""),
-        y_title="position" if looked.masked else "after this token (position)",
-        alt=f"What the model would guess after each of {counted(len(found.ids) - 1, 'block')} at "
-        f"{counted(len(rows), 'position')}. "
-        f"At position {looked.position} the output is {looked.name_of(_output(looked))}.",
+        unit=say("probability_best_guess") if best else say("probability_truth"),
+        x_title=say("read_after_block") + (say("framed_right") if best else ""),
+        y_title="position" if looked.masked else say("after_token_position"),
+        alt=say(
+            "what_model_would_guess",
+            n_ids=counted(len(found.ids) - 1, "block"),
+            n_rows=counted(len(rows), "position"),
+            position=looked.position,
+            name_of=looked.name_of(_output(looked)),
+        ),
         chosen=(looked.position - rows[0], layer),
         framed=[(p, c) for p in guessed for c in columns if ranks[p, c] == 1],
         aside=None if looked.masked else ("truth", truths),
@@ -97,10 +109,7 @@ def _map(looked: Looked, layer: int, shown: str) -> None:
 
     show(fig, key="inside_lens", on_press=press)
     if looked.masked:
-        st.caption(
-            f"Only the token at position {looked.position} is hidden and has to be guessed. The model sees "
-            "all others and mostly repeats them in their rows: that is no guess, and not framed."
-        )
+        st.caption(say("only_token_position_hidden", position=looked.position))
     looked.note_rows()
 
 
@@ -127,15 +136,13 @@ def _cell(looked: Looked, layer: int, n_layer: int) -> None:
             true_note=f"rank {rank:,}",
             second=moved.before[ids] if layer else None,
             second_tail=tail_of(moved.before, ids) if layer else None,
-            names=("after it", "one layer before"),
+            names=(say("after"), say("one_layer_before")),
             colors=(viz.MODEL, viz.NEUTRAL),
         ),
         key="inside_cell",
     )
     if looked.target is not None:
-        st.caption(
-            "◀ marks the truth: " + ("the hidden token." if looked.masked else "the token that came next.")
-        )
+        st.caption(say("marks_truth") + (say("hidden_token") if looked.masked else say("token_came_next")))
     _moved(looked, moved, layer, n_layer)
 
 
@@ -145,27 +152,27 @@ def _worked(looked: Looked, layer: int, n_layer: int) -> None:
     target = looked.target if looked.target is not None else int(logits.argmax())
     z, log_sum, _ = softmax_parts(logits, target)
     name = literal(looked.name_of(target))
-    st.markdown(f"**How likely is “{name}” after {layer_name(layer, n_layer)}?**")
+    st.markdown(say("how_likely_after", name=name, layer_name=layer_name(layer, n_layer)))
     st.latex(worked.softmax(z, log_sum, len(logits)))
     st.caption(how_read(looked))
 
 
 def _moved(looked: Looked, moved: Any, layer: int, n_layer: int) -> None:
     if not layer:
-        st.caption("The embedding is the token’s own vector: nothing has been read yet.")
+        st.caption(say("embedding_tokens_own_vector"))
         return
     ids = [*moved.promoted.tolist(), *reversed(moved.suppressed.tolist())]
     if not ids:
-        st.caption(f"Block {layer} changed no probability by more than a millionth.")
+        st.caption(say("block_changed_no_probability", layer=layer))
         return
     changes = np.asarray(moved.after - moved.before)[ids]
-    st.markdown(f"**What block {layer} changed**")
+    st.markdown(say("what_block_changed", layer=layer))
     show(
         viz.signed_bars(
             [looked.name_of(i) for i in ids],
             changes,
-            unit=f"change of probability by block {layer}",
-            alt=f"Block {layer} raised {len(moved.promoted)} of these tokens and lowered the others.",
+            unit=say("change_probability_block", layer=layer),
+            alt=say("block_raised_these_tokens", layer=layer, n_promoted=len(moved.promoted)),
             mono=True,
         ),
         key="inside_moved",
@@ -175,11 +182,5 @@ def _moved(looked: Looked, moved: Any, layer: int, n_layer: int) -> None:
 def how_read(looked: Looked) -> str:
     """How a stream that is not the last is turned into logits."""
     if looked.model.config.norm_place == "pre":
-        return (
-            "Every layer is read as if it were the last: the stream goes through the model’s final norm and "
-            "output matrix, then softmax. Only the last column is what the model really says."
-        )
-    return (
-        "Every layer is read as if it were the last: this model has no final norm, so the stream goes to the "
-        "output matrix as it is. The embedding has passed no norm yet, so its column is on another scale."
-    )
+        return say("every_layer_read_if")
+    return say("every_layer_read_if_2")

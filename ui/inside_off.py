@@ -16,6 +16,9 @@ from ui.components import show
 from ui.inside_text import Looked
 from ui.resources import ModelRef
 from ui.words import counted
+from wording import words
+
+say = words("ui.inside_off")
 
 MOST = 128  # tokens read while every part is tried alone
 BARS = 7
@@ -107,14 +110,14 @@ def _switches(looked: Looked) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[
     names = options(config.n_head)
     heads: list[tuple[int, int]] = []
     parts: list[tuple[str, int]] = []
-    st.markdown("**Press what you want to switch off**")
+    st.markdown(say("press_what_you_want"))
     with st.container(height=330 if config.n_layer > _MANY else "content", border=False):
         for layer in range(config.n_layer):
             stored = st.session_state.get(key_of(layer)) or []
             if not set(stored) <= set(names):  # chosen in a model of another shape
                 st.session_state[key_of(layer)] = [name for name in stored if name in names]
             off = st.pills(
-                f"Block {layer + 1}",
+                say("block", layer=layer + 1),
                 names,
                 selection_mode="multi",
                 key=key_of(layer),
@@ -124,8 +127,8 @@ def _switches(looked: Looked) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[
             parts += [
                 (part, layer) for part, name in (("attention", "attention"), ("mlp", "MLP")) if name in off
             ]
-    st.caption("H1, H2, … are heads. “attention” is all of them and their bias.")
-    st.button("Switch all on", key="inside_all_on", on_click=all_on, args=(config.n_layer,))
+    st.caption(say("h1_h2_heads_attention"))
+    st.button(say("switch_all"), key="inside_all_on", on_click=all_on, args=(config.n_layer,))
     return tuple(heads), tuple(parts)
 
 
@@ -139,7 +142,7 @@ def _guess(looked: Looked, without: NDArray, changed: bool) -> None:
     if rival not in ids:  # what it says instead
         top = most_likely(whole, BARS - 1, also=looked.target)
         ids = [*top.ids.tolist(), rival]
-    st.markdown(f"**The guess at** {looked.place()}")
+    st.markdown(say("guess", place=looked.place()))
     fig = viz.distribution_bars(
         [looked.name_of(i) for i in ids],
         whole[ids],
@@ -149,31 +152,29 @@ def _guess(looked: Looked, without: NDArray, changed: bool) -> None:
         true_note=looked.truth_note,
         second=cut[ids] if changed else None,
         second_tail=tail_of(cut, ids) if changed else None,
-        names=("whole model", "without these parts"),
+        names=(say("whole_model"), say("without_these_parts")),
         colors=(viz.MODEL, viz.NEUTRAL),
     )
     show(fig, key="inside_off_guess")
     if not changed:
-        st.caption("Nothing is switched off: this is the whole model. Press a part on the left.")
+        st.caption(say("nothing_switched_off_whole"))
 
 
 def _numbers(looked: Looked, found: Effect, divergence: float) -> None:
     """Loss and KL, worked out."""
     if np.isnan(found.before):
-        st.caption("The text has one token, which nothing predicts: there is no loss.")
+        st.caption(say("text_has_one_token"))
     else:
         st.latex(worked_inside.change(found.before, found.after))
         n = len(looked.trace.ids) - 1
         what = (
-            "Loss: the surprise at the hidden token."
+            say("loss_surprise_hidden_token")
             if looked.masked
-            else f"Loss: the mean over {counted(n, 'predicted token')} of the text."
+            else say("loss_mean_over_text", n=counted(n, "predicted token"))
         )
-        st.caption(f"{what} Above 0: worse without.")
+        st.caption(say("above_0_worse_without", what=what))
     st.latex(worked_inside.divergence(divergence))
-    st.caption(
-        f"How far the guess q without these parts is from the whole model’s p at position {looked.position}."
-    )
+    st.caption(say("how_far_guess_q", position=looked.position))
 
 
 def _want_ranking(about: Any) -> None:
@@ -182,7 +183,7 @@ def _want_ranking(about: Any) -> None:
 
 def _ranking(looked: Looked) -> None:
     """Every part alone, on demand: the change of the loss, as a map and as a table that sorts."""
-    st.subheader("Which part matters most?")
+    st.subheader(say("which_part_matters_most"))
     config = looked.model.config
     n = config.n_layer * (config.n_head + 2)
     about = (looked.ref, looked.text, looked.trace.hidden)
@@ -196,8 +197,8 @@ def _ranking(looked: Looked) -> None:
             return
         st.session_state[_RANKED] = (about, found)
     if found is None:
-        st.write(f"Switch off every head and every half of a block alone, one after the other: {n} passes.")
-        st.button("Try every part alone", key="inside_rank", on_click=_want_ranking, args=(about,))
+        st.write(say("switch_off_every_head", n=n))
+        st.button(say("try_every_part_alone"), key="inside_rank", on_click=_want_ranking, args=(about,))
         return
     left, right = st.columns([3, 2], gap="medium")
     with left:
@@ -216,8 +217,8 @@ def _ranking(looked: Looked) -> None:
             key="inside_rank_table",
         )
     if len(looked.trace.ids) > MOST:
-        where = "around the hidden one" if looked.masked else "of the text"
-        st.caption(f"Read here: {MOST} tokens {where}.")
+        where = say("around_hidden_one") if looked.masked else say("text")
+        st.caption(say("read_here_tokens", most=MOST, where=where))
 
 
 def part_name(alone: Alone) -> str:
@@ -226,11 +227,11 @@ def part_name(alone: Alone) -> str:
 
 
 def _try_all(looked: Looked, n: int) -> list[Alone]:
-    bar = st.progress(0.0, "Trying every part alone …")
+    bar = st.progress(0.0, say("trying_every_part_alone"))
     found = []
     for alone in each_alone(looked.model, looked.trace, most=MOST):
         found.append(alone)
-        bar.progress(len(found) / n, f"Trying every part alone: {len(found)} of {n}")
+        bar.progress(len(found) / n, say("trying_every_part_alone_2", n_found=len(found), n=n))
     bar.empty()
     return found
 
@@ -249,17 +250,18 @@ def _ranking_map(found: list[Alone], n_layer: int, n_head: int) -> None:
         texts=viz.cell_numbers(grid),
         hover=[
             [
-                f"block {i + 1}, {name}\nloss {v:+.6g} nats without it"
+                say("block_loss_nats_without", i=i + 1, name=name, v=v)
                 for name, v in zip(names, row, strict=True)
             ]
             for i, row in enumerate(grid)
         ],
         scale="signed",
-        unit="change of the loss (nats), above 0: worse without",
-        x_title="head, all attention, MLP",
+        unit=say("change_loss_nats_above"),
+        x_title=say("head_all_attention_mlp"),
         y_title="block",
-        alt=f"Change of the loss with each part switched off alone. Worst without: block {worst.layer + 1}, "
-        f"{part_name(worst)}, {worst.change:+.3g} nats.",
+        alt=say(
+            "change_loss_each_part", layer=worst.layer + 1, part_name=part_name(worst), change=worst.change
+        ),
     )
 
     def press(column: int, row: int) -> None:

@@ -10,6 +10,9 @@ from ui.components import show
 from ui.inside_text import Looked
 from ui.lesson import literal
 from ui.words import counted
+from wording import words
+
+say = words("ui.inside_parts")
 
 TOKEN, AGAINST = "inside_token", "inside_against"
 CHOICES = 12  # tokens to choose from
@@ -50,27 +53,27 @@ def _choose(looked: Looked) -> tuple[int, int | None]:
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         token_id = st.selectbox(
-            "Logit of", ids, format_func=name, key=TOKEN, width=230, persist_state="session"
+            say("logit"), ids, format_func=name, key=TOKEN, width=230, persist_state="session"
         )
         against = st.selectbox(
-            "minus the logit of", others, format_func=name, key=AGAINST, width=230, persist_state="session",
-            help="The difference of two logits is the logarithm of how many times likelier the first is.",
+            say("minus_logit"), others, format_func=name, key=AGAINST, width=230, persist_state="session",
+            help=say("difference_two_logits_logarithm"),
         )  # fmt: skip
     return int(token_id), None if against in (NOTHING, token_id) else int(against)
 
 
 def _bars(looked: Looked, found: Contributions, token_id: int, against: int | None) -> None:
     labels, values = grouped(found)
-    what = f"logit of {looked.name_of(token_id)}"
+    what = say("logit_2", name_of=looked.name_of(token_id))
     if against is not None:
-        what += f" minus logit of {looked.name_of(against)}"
+        what += say("minus_logit_2", name_of=looked.name_of(against))
     st.markdown(f"**{literal(what[0].upper() + what[1:])}**, {looked.place()}")
     strongest = labels[int(np.abs(values).argmax())]
     fig = viz.signed_bars(
         labels,
         values,
-        unit="added to the logit" if against is None else "added to the difference of logits",
-        alt=f"What each part adds to the {what}. Most comes from {strongest}; the sum is {found.total:.4g}.",
+        unit=say("added_logit") if against is None else say("added_difference_logits"),
+        alt=say("what_each_part_adds", what=what, strongest=strongest, total=found.total),
         total=("sum", float(np.sum(values))),
     )
     show(fig, key="inside_parts")
@@ -102,18 +105,17 @@ def _sum(looked: Looked, found: Contributions, against: int | None) -> None:
     config = looked.model.config
     if config.norm_place == "pre":
         st.latex(worked_inside.frozen_norm(config.norm, float(found.divisors[0])))
-        mean = "Taking off the mean is linear too; only" if config.norm == "layernorm" else "Only"
-        st.caption(
-            f"u is the token’s row of the output matrix, w the final norm’s weight. {mean} the divisor s "
-            "depends on all parts at once: it is held at its value here, and so the sum is exact. What a "
-            "part does by way of later parts is counted there."
-        )
+        mean = say("taking_off_mean_linear") if config.norm == "layernorm" else "Only"
+        st.caption(say("u_tokens_row_output", mean=mean))
     else:
         low, high = float(found.divisors.min()), float(found.divisors.max())
         st.caption(
-            f"This model has {len(found.divisors)} norms in the stream itself, two in each block, and each "
-            f"divides what came before. Their divisors, {viz.format_number(low)} to "
-            f"{viz.format_number(high)}, are held at their values here, and so the sum is exact."
+            say(
+                "model_has_norms_stream",
+                n_divisors=len(found.divisors),
+                low=viz.format_number(low),
+                high=viz.format_number(high),
+            )
         )
 
 
@@ -128,7 +130,7 @@ def _heads(looked: Looked, found: Contributions) -> None:
         elif part.kind == "attention bias":
             grid[part.layer, n_head] = value
     columns = [*(str(h + 1) for h in range(n_head)), *(["bias"] if biased else [])]
-    st.markdown("**Attention, head by head**")
+    st.markdown(say("attention_head_head"))
     fig = viz.cell_map(
         [str(layer + 1) for layer in range(n_layer)],
         columns,
@@ -142,9 +144,9 @@ def _heads(looked: Looked, found: Contributions) -> None:
             for i, row in enumerate(grid)
         ],  # fmt: skip
         scale="signed",
-        unit="added to the logit",
+        unit=say("added_logit"),
         x_title="head",
         y_title="block",
-        alt=f"What each of {counted(n_layer * n_head, 'head')} adds to the logit.",
+        alt=say("what_each_adds_logit", n_layer=counted(n_layer * n_head, "head")),
     )
     show(fig, key="inside_by_head")

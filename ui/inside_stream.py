@@ -10,6 +10,9 @@ from ui.components import show
 from ui.inside_lens import LAYER
 from ui.inside_text import Looked
 from ui.words import counted
+from wording import words
+
+say = words("ui.inside_stream")
 
 # What is shown -> (name of the field, scale, unit of the key, whether there is a value for the embedding)
 SHOWN = {
@@ -26,7 +29,7 @@ def draw(looked: Looked) -> None:
     """The whole view."""
     found = stream(looked.trace)
     shown = st.segmented_control(
-        "In the cells", list(SHOWN), default="length", required=True, key="inside_stream_shown",
+        say("cells"), list(SHOWN), default="length", required=True, key="inside_stream_shown",
         persist_state="session",
     )  # fmt: skip
     left, right = st.columns([3, 2], gap="medium")
@@ -49,7 +52,7 @@ def _map(looked: Looked, found: Stream, shown: str, layer: int) -> None:
     first = 0 if with_embedding else 1
 
     def hover(p: int, column: int) -> str:
-        where = "the embedding" if column + first == 0 else f"block {column + first}"
+        where = say("embedding") if column + first == 0 else f"block {column + first}"
         return f"position {rows[p]}: {names[rows[p]]}\n{where}\n{unit}: {values[p, column]:.6g}"
 
     fig = viz.cell_map(
@@ -60,9 +63,14 @@ def _map(looked: Looked, found: Stream, shown: str, layer: int) -> None:
         hover=[[hover(p, c) for c in range(len(columns))] for p in range(len(rows))],
         scale=scale,
         unit=unit,
-        x_title="after block" if with_embedding else "in block",
+        x_title=say("after_block") if with_embedding else say("block"),
         y_title="position",
-        alt=f"{unit} at {counted(len(rows), 'position')} and {counted(len(columns), 'layer')}.",
+        alt=say(
+            "at_and",
+            unit=unit,
+            n_rows=counted(len(rows), "position"),
+            n_columns=counted(len(columns), "layer"),
+        ),
         chosen=(looked.position - rows[0], layer - first if layer >= first else None),
         color=looked.color,
     )
@@ -79,12 +87,12 @@ def _one(looked: Looked, found: Stream, n_layer: int) -> int:
     """The chosen position: lengths by block; gives the chosen block."""
     layer = int(
         st.select_slider(
-            "Look at", range(n_layer + 1), key=LAYER, persist_state="session",
-            format_func=lambda n: f"block {n}" if n else "the embedding",
+            say("look"), range(n_layer + 1), key=LAYER, persist_state="session",
+            format_func=lambda n: f"block {n}" if n else say("embedding"),
         )
     )  # fmt: skip
     t = looked.position
-    st.markdown(f"**The stream at** {looked.place()}")
+    st.markdown(say("stream", place=looked.place()))
     show(
         viz.stream_lengths(
             looked.layers, found.lengths[:, t], found.attention[:, t], found.mlp[:, t], chosen=layer
@@ -98,16 +106,12 @@ def _added(looked: Looked, found: Stream, layer: int) -> None:
     """The chosen block's update worked out."""
     t = looked.position
     if not layer:
-        st.caption("The embedding starts the stream. Choose a block to see what it adds.")
+        st.caption(say("embedding_starts_stream_choose"))
         return
     before, added = float(found.lengths[layer - 1, t]), float(found.attention[layer - 1, t])
-    st.markdown(f"**Block {layer}: attention a is added to the stream x**")
+    st.markdown(say("block_attention_added_stream", layer=layer))
     if added > 0 and before > 0:
         st.latex(worked_inside.longer(before, added, float(found.attention_cosine[layer - 1, t])))
         st.latex(worked_inside.share(float(found.mlp[layer - 1, t]), added))
     after_norm = looked.model.config.norm_place == "post"
-    st.caption(
-        "cos is 1 if a points along x, 0 if it stands at a right angle and says something new, negative if "
-        "it takes something back. m is what the MLP adds after it."
-        + (" In this model a norm follows each sum and sets its length anew." if after_norm else "")
-    )
+    st.caption(say("cos_1_if_points") + (say("model_norm_follows_each") if after_norm else ""))

@@ -13,6 +13,9 @@ from engine.trace import Trace
 from ui import choice, lesson, resources
 from ui.components import current, select, token_strip
 from ui.resources import ModelRef
+from wording import words
+
+say = words("ui.inside_text")
 
 STRIP = "inside_pos"
 ROWS = 14  # positions drawn at once in a map
@@ -70,7 +73,7 @@ class Looked:
     @property
     def truth_note(self) -> str:
         """How the true token is marked among guesses."""
-        return "hidden" if self.masked else "came next"
+        return "hidden" if self.masked else say("came_next")
 
     def name_of(self, token_id: int) -> str:
         """How a token of the vocabulary is written."""
@@ -91,7 +94,7 @@ class Looked:
         """The chosen token in words, for Markdown."""
         name = lesson.literal(self.names[self.position])
         if self.masked:
-            return f"{title}position {self.position}, where “{name}” is hidden"
+            return say("position_where_hidden", title=title, position=self.position, name=name)
         return f"{title}position {self.position}, after “{name}”"
 
     def choose(self, position: int) -> None:
@@ -102,9 +105,7 @@ class Looked:
         """Say which positions are drawn, if not all."""
         rows, n = self.rows(), len(self.trace.ids)
         if len(rows) < n:
-            st.caption(
-                f"Positions {rows[0]} to {rows[-1]} of 0 to {n - 1} drawn. Choose another token to go on."
-            )
+            st.caption(say("positions_0_drawn_choose", rows=rows[0], rows_2=rows[-1], n=n - 1))
 
 
 def look(ref: ModelRef, text: str) -> Looked:
@@ -117,7 +118,7 @@ def look(ref: ModelRef, text: str) -> Looked:
     last = strip.n_greyed + n - 1
     chosen = current(STRIP, default)
     hidden = {chosen if strip.n_greyed <= chosen <= last else default} if masked else set()
-    label = "The token that is hidden and guessed" if masked else "The token after which the model predicts"
+    label = say("token_hidden_guessed") if masked else say("token_after_which_model")
     index = token_strip(
         strip.segments,
         key=STRIP,

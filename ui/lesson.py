@@ -12,6 +12,7 @@ from ui import resources, session
 from ui.resources import ModelRef
 from ui.words import literal as literal
 from viz import format_count, format_number
+from wording import words
 
 if TYPE_CHECKING:
     from engine.tokenizers import Token
@@ -21,6 +22,7 @@ RECALL = (  # a story up to a place where only one word can come: the name that 
     "Once upon a time, there was a fox called Lily. She lived beside a river and loved music. "
     "One day, when the trees looked like sheep, Lily"
 )
+say = words("ui.lesson")
 LONGEST_TRUTH = 2000  # tokens; the exact distribution of a longer text would take more than a second
 
 
@@ -87,8 +89,8 @@ def need_text(text: str) -> None:
     """End the page with a sentence if there is no text."""
     if text:
         return
-    st.info("There is nothing to show yet: the text is empty. Type something into the box in the sidebar.")
-    st.button("Use the example", key="use_example", on_click=session.set_text, args=(session.DEFAULT_TEXT,))
+    st.info(say("no_text"))
+    st.button(say("example"), key="use_example", on_click=session.set_text, args=(session.DEFAULT_TEXT,))
     st.stop()
 
 
@@ -100,14 +102,11 @@ def look(ref: ModelRef, text: str) -> "Trace":
     except ValueError as error:
         explain(error)
     if not np.isfinite(trace.logits).all():
-        explain(ValueError("The model's output is not finite: its training diverged. Choose another model."))
+        explain(ValueError(say("not_finite")))
     if trace.unused:
         used = len(trace.tokens)
         total = format_count(used + trace.unused)
-        st.info(
-            f"Using the last {format_count(used)} of {total} tokens: the model can’t see more at once. "
-            "The last of those that it did not read are drawn pale."
-        )
+        st.info(say("last_tokens", used=format_count(used), total=total))
     return trace
 
 
@@ -132,13 +131,10 @@ def strip_of(
 def space_hint(text: str) -> None:
     """Point at a space at the end, which is easily overlooked."""
     if text[-1:] in (" ", "\t"):
-        st.info(
-            "The text ends in a space. Most vocabularies put a space in front of the next word, so a model "
-            "has rarely read a lone one at the end, and guesses worse after it."
-        )
+        st.info(say("space_at_end"))
 
 
-@st.cache_resource(max_entries=16, show_spinner="Asking the story grammar …")
+@st.cache_resource(max_entries=16, show_spinner=say.later("asking_grammar"))
 def truth_of(ref: ModelRef, text: str) -> Truth | None:
     """What is true after each token that the model read.
 
@@ -159,8 +155,9 @@ def try_this(*steps: Step, key: str = "try") -> None:
         steps: the things to do.
         key: first part of the buttons' keys; a page with several views gives each its own.
     """
-    st.subheader("Try this")
-    for i, (column, step) in enumerate(zip(st.columns(len(steps)), steps, strict=True)):
-        with column.container(border=True, height="stretch"):
-            st.write(step.text)
-            st.button(step.label, key=f"{key}_{i}", on_click=step.action, args=step.args)
+    with st.container(key=f"try_this_{key}"):  # a teacher's link may hide it
+        st.subheader(say("try_this"))
+        for i, (column, step) in enumerate(zip(st.columns(len(steps)), steps, strict=True)):
+            with column.container(border=True, height="stretch"):
+                st.write(step.text)
+                st.button(step.label, key=f"{key}_{i}", on_click=step.action, args=step.args)

@@ -21,7 +21,10 @@ from ui import lesson, resources, session, worked_masking
 from ui.components import show, token_strip
 from ui.hiding import Both
 from ui.words import counted
-from viz.masking import fate_color, fate_map
+from viz.masking import fate_color, fate_map, fate_name
+from wording import words
+
+say = words("ui.masking_batch")
 
 SEED, EPOCH = "masking_batch_seed", "masking_epoch"
 SHARE = 0.15
@@ -29,6 +32,7 @@ EPOCHS = 12
 DRAWS = 1000
 WIDEST = 48  # columns of the map of epochs
 SCROLLS = 60  # tokens
+SPECIAL = "Once upon a time, there was a [MASK] called Nora."
 
 
 def _again() -> None:
@@ -49,12 +53,9 @@ def draw(both: Both) -> None:
     """Draw the view."""
     st.session_state.setdefault(SEED, 1)
     st.session_state.setdefault(EPOCH, 1)
-    st.write(
-        "Training chooses each token with a chance of 15 %. Of the chosen, 80 % become the mask, 10 % a "
-        "random token, 10 % stay. The model must give back every chosen one; nothing else is scored."
-    )
+    st.write(say("training_chooses_each_token"))
     if len(both.text.typed) == len(both.text.seen):
-        st.info("Every token here is hidden already. Type a word to see what training would hide of it.")
+        st.info(say("every_token_here_hidden"))
         return
     fixed = _controls()
     seed, epoch = int(st.session_state[SEED]), int(st.session_state[EPOCH])
@@ -74,11 +75,11 @@ def draw(both: Both) -> None:
     with right:
         _nothing(both, counts)
     lesson.try_this(
-        lesson.Step("The next epoch: the same row, other masks.", "Next epoch", _epoch, (1,)),
-        lesson.Step("A row of four tokens: chance often picks none.", "Four tokens", _four_tokens, (both,)),
+        lesson.Step(say("next_epoch_same_row"), say("next_epoch"), _epoch, (1,)),
+        lesson.Step(say("row_four_tokens_chance"), say("four_tokens"), _four_tokens, (both,)),
         lesson.Step(
-            r"A special token in the text: \[MASK\] is never chosen.",
-            "A special token", session.set_text, ("Once upon a time, there was a [MASK] called Nora.",),
+            say("special_token_text_mask"),
+            say("special_token"), session.set_text, (SPECIAL,),
         ),
         key="batch_try",
     )  # fmt: skip
@@ -86,16 +87,16 @@ def draw(both: Both) -> None:
 
 def _controls() -> bool:
     """The epoch, the seed, and whether the masks are those of an evaluation."""
+    kinds = say.table("kinds")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
-            "Masks", ["Training", "Evaluation"], default="Training", required=True, key="masking_masks",
-            persist_state="session", help="Evaluation hides the same tokens each time, and only with the "
-            "mask: so that two evaluations differ by the model and not by luck.",
+            say("masks"), list(kinds), default="training", required=True, key="masking_masks",
+            format_func=kinds.get, persist_state="session", help=say("evaluation_hides_same_tokens"),
         )  # fmt: skip
-        st.slider("Epoch", 1, EPOCHS, key=EPOCH, persist_state="session", width=220)
-        st.number_input("Seed", 0, 2**31, key=SEED, persist_state="session", width=140)
-        st.button("Draw again", key="masking_again", on_click=_again)
-    return kind == "Evaluation"
+        st.slider(say("epoch"), 1, EPOCHS, key=EPOCH, persist_state="session", width=220)
+        st.number_input(say("seed"), 0, 2**31, key=SEED, persist_state="session", width=140)
+        st.button(say("draw_again"), key="masking_again", on_click=_again)
+    return kind == "evaluation"
 
 
 def _row(both: Both, row: MaskDraw) -> None:
@@ -103,7 +104,9 @@ def _row(both: Both, row: MaskDraw) -> None:
     tokenizer = resources.tokenizer(both.masked)
     given = [Token(i, tokenizer.token_bytes(i), "", 0, 0, 0) for i in row.inputs]
     fates = [
-        "−100" if fate == UNSCORED else f"{fate} → {viz.clip(viz.visible(tokenizer.token_bytes(target)), 10)}"
+        "−100"
+        if fate == UNSCORED
+        else f"{fate_name(fate)} → {viz.clip(viz.visible(tokenizer.token_bytes(target)), 10)}"
         for fate, target in zip(row.fates, row.targets, strict=True)
     ]
     long = len(given) > SCROLLS
@@ -114,12 +117,14 @@ def _row(both: Both, row: MaskDraw) -> None:
             values=fates,
             colors=[fate_color(fate) for fate in row.fates],
             hidden=[i for i, fate in enumerate(row.fates) if fate == MASK],
-            label="Input of one training row, each token with its fate and target",
+            label=say("input_one_training_row"),
         )
     st.caption(
-        "Above: what the model is given. Below: its fate → the target. Where nothing is asked the target is "
-        f"−100, which the loss leaves out: {counted(len(row.scored), 'target')} of "
-        f"{counted(len(given), 'position')} here."
+        say(
+            "above_what_model_given",
+            n_scored=counted(len(row.scored), "target"),
+            n_given=counted(len(given), "position"),
+        )
     )
 
 
@@ -130,65 +135,74 @@ def _epochs(both: Both, rows: list[MaskDraw], epoch: int, fixed: bool) -> None:
     fig = fate_map(
         names,
         [row.fates[: len(seen)] for row in rows],
-        [f"epoch {i + 1}" if not fixed else f"evaluation {i + 1}" for i in range(len(rows))],
+        [say("nth_evaluation", n=i + 1) if fixed else say("nth_epoch", n=i + 1) for i in range(len(rows))],
         chosen=epoch - 1,
     )
     show(fig, key="masking_epochs")
     n = len(both.text.seen) - len(both.text.typed)
     if fixed:
-        words = "An evaluation hides the same tokens every time: its loss moves only when the model does."
+        told = [say("evaluation_hides_same_tokens_2")]
     else:
         met = len({i for row in rows for i in row.scored})
-        words = (
-            f"M is the mask, R a random token, K kept. New masks in each epoch: in {EPOCHS} epochs {met} of "
-            f"{counted(n, 'token')} {'was' if met == 1 else 'were'} a target at least once. On average it "
-            f"takes {viz.format_number(epochs_to_meet(n, SHARE))} epochs until each one was."
-        )
+        told = [
+            say("letters"),
+            say("new_masks", n=met, epochs=EPOCHS, tokens=counted(n, "token")),
+            say("until_all", epochs=viz.format_number(epochs_to_meet(n, SHARE))),
+        ]
     if len(seen) < len(both.text.seen):
-        words += f" Drawn are the first {len(seen)} tokens."
-    st.caption(words)
+        told.append(say("drawn_first_tokens", n_seen=len(seen)))
+    st.caption(" ".join(told))
 
 
 def _table(both: Both, counts: FateCounts) -> None:
     """Many draws of the row against what is promised."""
-    st.markdown(f"**{DRAWS:,} draws of this row, against chance**")
+    st.markdown(say("draws_of_row", draws=DRAWS))
     st.table(
         {
-            "fate": [count.fate for count in counts.rows],
-            "in this draw": [f"{count.here:,}" for count in counts.rows],
-            f"in {DRAWS:,} draws": [f"{count.many:,}" for count in counts.rows],
-            "expected": [f"{count.expected:,.1f}" for count in counts.rows],
-            "bounds": [f"{count.low:,} … {count.high:,}" for count in counts.rows],
-            "inside": ["yes" if count.inside else "no" for count in counts.rows],
+            say("column.fate"): [fate_name(count.fate) for count in counts.rows],
+            say("column.here"): [f"{count.here:,}" for count in counts.rows],
+            say("column.many", draws=DRAWS): [f"{count.many:,}" for count in counts.rows],
+            say("column.expected"): [f"{count.expected:,.1f}" for count in counts.rows],
+            say("column.bounds"): [f"{count.low:,} … {count.high:,}" for count in counts.rows],
+            say("column.inside"): [say("yes") if count.inside else say("no") for count in counts.rows],
         },
         hide_index=True,
     )
     fit = counts.fit
     st.caption(
-        f"Of honest draws, at most one set in {1 / counts.false_alarm:,.0f} would have any of these counts "
-        "(or that of the empty rows) outside its bounds. All four together: χ² = "
-        f"{viz.format_number(fit.chi_square)} with {fit.degrees} degrees of freedom, p = "
-        f"{viz.format_number(fit.p_value)}. A random token that happens to be the right one counts as kept."
+        say(
+            "honest_draws_most_one",
+            sets=1 / counts.false_alarm,
+            chi_square=viz.format_number(fit.chi_square),
+            degrees=fit.degrees,
+            p_value=viz.format_number(fit.p_value),
+        )
     )
     if both.text.typed:
         st.caption(
-            f"\\[MASK\\] itself is a special token: {counts.special_chosen} of "
-            f"{DRAWS * len(both.text.typed):,} were chosen, and no random token is ever one."
+            say(
+                "mask_itself_special_token",
+                chosen=counts.special_chosen,
+                draws=DRAWS * len(both.text.typed),
+            )
         )
 
 
 def _nothing(both: Both, counts: FateCounts) -> None:
     """What happens if chance picks nothing."""
     n = len(both.text.seen) - len(both.text.typed)
-    st.markdown("**If chance picks nothing**")
+    st.markdown(say("if_chance_picks_nothing"))
     st.latex(worked_masking.none_chosen(n, SHARE))
     low, high = counts.empty_bounds
     st.write(
-        f"This is the chance that a row of {counted(n, 'token')} has no target. Of {DRAWS:,} rows "
-        f"{counts.empty:,} had none; expected {counts.empty_expected:,.1f}, bounds {low:,} … {high:,}."
+        say(
+            "chance_row_has_no",
+            n=counted(n, "token"),
+            draws=DRAWS,
+            empty=counts.empty,
+            empty_expected=counts.empty_expected,
+            low=low,
+            high=high,
+        )
     )
-    st.caption(
-        "The loss is a mean over the targets of a whole batch, so an empty row does no harm. Of an empty "
-        "batch it would be 0 / 0, which is not a number and would destroy the weights. So if a whole batch "
-        "has no target, one token is picked evenly by chance: the row above always has one."
-    )
+    st.caption(say("loss_mean_over_targets"))

@@ -13,6 +13,9 @@ from ui.fill_data import WAYS, Fills
 from ui.hiding import Both
 from ui.words import counted
 from viz.fill import fill_grid
+from wording import words
+
+say = words("ui.masking_fill")
 
 PART, SEED, SWEEPS, EVERY = (
     "masking_fill_part",
@@ -20,13 +23,14 @@ PART, SEED, SWEEPS, EVERY = (
     "masking_fill_sweeps",
     "masking_fill_every",
 )
-GRID, STEPS, OFTEN = "All ways", "Step by step", "How often right"
+GRID, STEPS, OFTEN = "all-ways", "step-by-step", "how-often-right"
 SCROLLS = 60  # tokens; a longer text scrolls, so that the picture stays in sight
 KEEP: dict[str, Any] = {"persist_state": "session"}
 BEAR = (
     "Once upon a time, there was a kind bear called Rosa. She lived on a hill and loved picnics. "
     "One cold night, Rosa saw a star fall from the sky."
 )
+FOUR = "a kind bear called"
 TWICE = (
     "There was once a brave dragon called Max. He would read all night long. One cold night, Max heard a "
     "loud noise in the garden."
@@ -46,29 +50,29 @@ def _part(part: str) -> None:
     st.session_state[PART] = part
 
 
-TRY = (
-    lesson.Step(
-        "Four blanks in a row: in one pass each fits the text, but not its neighbours.",
-        "Hide “a kind bear called”", _take, (BEAR, "a kind bear called", True, GRID),
-    ),
-    lesson.Step(
-        "A name hidden both times: Gibbs resampling draws one given the other, and can hardly leave it.",
-        "Watch Gibbs with two names", _take, (TWICE, "Max", False, STEPS, "gibbs"),
-    ),
-    lesson.Step(
-        "Which way is right most often? Ask 20 stories that no model has seen.",
-        "Go to the measurement", _part, (OFTEN,),
-    ),
-)  # fmt: skip
+def _try() -> list[lesson.Step]:
+    return [
+        lesson.Step(
+            say("four_in_a_row"),
+            say("hide_words", words=FOUR), _take, (BEAR, FOUR, True, GRID),
+        ),
+        lesson.Step(
+            say("name_both_times"),
+            say("watch_gibbs"), _take, (TWICE, "Max", False, STEPS, "gibbs"),
+        ),
+        lesson.Step(say("which_way"), say("go_to_measurement"), _part, (OFTEN,)),
+    ]  # fmt: skip
 
 
 def draw(both: Both) -> None:
     """Draw the view."""
     st.session_state.setdefault(PART, GRID)
+    parts = say.table("parts")
     part = st.segmented_control(
-        "Shown",
-        [GRID, STEPS, OFTEN],
+        say("shown"),
+        list(parts),
         key=PART,
+        format_func=parts.get,
         required=True,
         label_visibility="collapsed",
         wrap=True,
@@ -79,63 +83,58 @@ def draw(both: Both) -> None:
     if part == OFTEN:
         fill_right.draw(both)
     elif not both.hidden:
-        st.info("Nothing is hidden. Press a token above, or hide five by chance.")
+        st.info(say("nothing_hidden_press_token"))
     elif len(both.hidden) > fill_data.MOST:
-        st.info(
-            f"{len(both.hidden):,} tokens are hidden. One after the other, up to {fill_data.MOST} are filled "
-            "here: press tokens to show them again, or let chance choose five."
-        )
+        st.info(say("tokens_hidden_one_after", n_hidden=len(both.hidden), most=fill_data.MOST))
     else:
         made = _fills(both)
         if part == STEPS:
             fill_steps.draw(both, made)
         else:
             if len(both.hidden) == 1:
-                st.caption("With one blank the first three ways are the same. Hide five to see them part.")
+                st.caption(say("one_blank_first_three"))
             _grid(both, made)
             _totals(both, made)
         if made.why:
             st.info(lesson.literal(made.why))
-    lesson.try_this(*TRY, key="masking_fill_try")
+    lesson.try_this(*_try(), key="masking_fill_try")
 
 
 def _blanks(both: Both) -> None:
     """The text, whose tokens can be pressed, and buttons that hide several."""
     text = both.text
     if text.unused:
-        st.caption(
-            f"Using the last {len(text.seen):,} of {len(text.tokens):,} tokens: the model can’t see more."
-        )
+        st.caption(say("using_last_tokens_model", n_seen=len(text.seen), n_tokens=len(text.tokens)))
     hiding.look_at(both.hidden)
     long = len(text.seen) > SCROLLS
     with st.container(height=180 if long else "content", border=long):
         token_strip(
             text.segments, key=hiding.STRIP, hidden=both.hidden, on_press=hiding.press,
-            label="Press a token to hide it or to show it again",
+            label=say("press_token_hide_show"),
         )  # fmt: skip
     st.session_state.setdefault(SEED, 1)
     st.session_state.setdefault(SWEEPS, 10)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for label, kind, about in (
-            ("Hide 5", "any", "Five tokens anywhere."),
-            ("Hide 5 in a row", "row", "Five neighbours."),
-            ("Hide a word", "word", "All tokens of one word."),
+            (say("hide_5"), "any", say("five_tokens_anywhere")),
+            (say("hide_5_row"), "row", say("five_neighbours")),
+            (say("hide_word"), "word", say("all_tokens_one_word")),
         ):
             st.button(
                 label, key=f"masking_fill_{kind}", on_click=_hide, args=(both, kind), help=about,
                 disabled=not text.seen,
             )  # fmt: skip
-        st.button("Hide none", key="masking_fill_none", on_click=hiding.hide, args=((),))
+        st.button(say("hide_none"), key="masking_fill_none", on_click=hiding.hide, args=((),))
         st.number_input(
-            "Seed",
+            say("seed"),
             0,
             2**31,
             key=SEED,
             width=115,
-            help="Of what chance hides, and of Gibbs resampling.",
+            help=say("what_chance_hides_gibbs"),
             **KEEP,
         )
-        st.slider("Sweeps of Gibbs", 1, 20, key=SWEEPS, width=150, **KEEP)
+        st.slider(say("sweeps_gibbs"), 1, 20, key=SWEEPS, width=150, **KEEP)
 
 
 def _hide(both: Both, kind: str) -> None:
@@ -160,17 +159,14 @@ def _fills(both: Both) -> Fills:
 
 def _grid(both: Both, made: Fills) -> None:
     """The picture: what each way put into each blank; one part for each model, as a telephone is narrow."""
-    kinds = {"mlm": "Masked model", "clm": "Causal model"}
+    kinds = {"mlm": say("masked_model"), "clm": say("causal_model")}
     parts = {kind: [way for way in made.found if WAYS[way].objective == kind] for kind in kinds}
     shown = [kind for kind in kinds if parts[kind]]
     for column, kind in zip(st.columns([len(parts[kind]) + 1 for kind in shown]), shown, strict=True):
         with column:
             st.markdown(f"**{kinds[kind]}**")
             show(_part_of_grid(both, made, parts[kind]), key=f"masking_fill_grid_{kind}")
-    st.caption(
-        "Framed: the hidden token. Gibbs shows its last draw, not the likeliest token. For “rescored” the "
-        "colour is the share among the fillers that were tried. The mask itself is never a filler."
-    )
+    st.caption(say("framed_hidden_token_gibbs"))
 
 
 def _part_of_grid(both: Both, made: Fills, ways: list[str]) -> Any:
@@ -191,25 +187,20 @@ def _part_of_grid(both: Both, made: Fills, ways: list[str]) -> Any:
 def _totals(both: Both, made: Fills) -> None:
     """Each way's text as a whole: how many are right, and how probable it is under one and the same judge."""
     found = fill_data.judged(both, made)
-    table: dict[str, list[Any]] = {"way": [WAYS[way].name for way in made.found]}
+    table: dict[str, list[Any]] = {say("column.way"): [WAYS[way].name for way in made.found]}
     known = len(both.hidden) - len(both.text.typed)
     if known:
-        table["right"] = [f"{judged.n_right} of {known}" for judged in found]
-    table["ln p, its own"] = [_log(judged.own) for judged in found]
+        table[say("column.right")] = [say("n_of_all", n=judged.n_right, all=known) for judged in found]
+    table[say("column.own")] = [_log(judged.own) for judged in found]
     if any(judged.causal is not None for judged in found):
-        table["ln p, causal model"] = [_log(judged.causal) for judged in found]
+        table[say("column.causal")] = [_log(judged.causal) for judged in found]
     if any(judged.possible is not None for judged in found):
-        table["possible story"] = ["yes" if judged.possible else "no" for judged in found]
-        table["ln p, exact"] = [_log(judged.exact, "−∞") for judged in found]
-    config = {name: st.column_config.TextColumn(alignment="right") for name in table if name != "way"}
+        table[say("column.possible")] = [say("yes") if judged.possible else say("no") for judged in found]
+        table[say("column.exact")] = [_log(judged.exact, "−∞") for judged in found]
+    config = {name: st.column_config.TextColumn(alignment="right") for name in list(table)[1:]}
     st.dataframe(table, hide_index=True, column_config=config, key="masking_fill_table")
     n = counted(fill_data.sweeps(len(both.hidden), int(st.session_state[SWEEPS])), "sweep")
-    st.caption(
-        "Its own ln p: of the fillers, by the way that chose them; each has its own distribution, so these "
-        "can’t be compared. The causal model’s (given the first token) and the exact one are of the whole "
-        f"text and judge all alike. Gibbs made {n}; it has no ln p of its own, nor has a causal "
-        "model that did not try every filling."
-    )
+    st.caption(say("own_ln_p_fillers", n=n))
 
 
 def _log(x: float | None, otherwise: str = "–") -> str:

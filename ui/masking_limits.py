@@ -16,19 +16,24 @@ from ui.components.token_strip import TokenLike
 from ui.hiding import Both
 from ui.words import counted
 from viz.masking import fate_color
+from wording import words
+
+say = words("ui.masking_limits")
 
 LIMIT = "masking_limit"
 SCROLLS = 40  # tokens
-PARTS = ("One number each", "Two orders", "By hand")
+PARTS = ("one-number-each", "two-orders", "by-hand")
 TRY = "Once upon a time, there was a princess called Lily. She"
 
 
 def draw(both: Both) -> None:
     """Draw the view."""
     st.session_state.setdefault(LIMIT, PARTS[0])
+    parts = say.table("parts")
     part = st.segmented_control(
-        "Why", PARTS, required=True, key=LIMIT, persist_state="session", label_visibility="collapsed"
-    )
+        say("why"), PARTS, required=True, key=LIMIT, persist_state="session", format_func=parts.get,
+        label_visibility="collapsed",
+    )  # fmt: skip
     place = None if part == PARTS[2] else gap_strip.draw(both)  # the tables by hand are of no text
     if part == PARTS[0]:
         _two_numbers(both)
@@ -40,15 +45,15 @@ def draw(both: Both) -> None:
         masking_orders.hand_made()
     lesson.try_this(
         lesson.Step(
-            "Everything hidden: the masked-token perplexity jumps.", "Hide every token", _hide_all, (both,)
+            say("everything_hidden_masked_token"), say("hide_every_token"), _hide_all, (both,)
         ),
         lesson.Step(
-            "Two words that know of each other: the name tells whether it was a princess.",
-            "Princess and Lily", _both_words,
+            say("two_words_know_each"),
+            say("princess_lily"), _both_words,
         ),
         lesson.Step(
-            "Tables that a joint has: both orders agree, and still the sum is not 1.",
-            "A real joint", _choose_table, ("A joint has these",),
+            say("tables_joint_has_both"),
+            say("real_joint"), _choose_table, ("joint",),
         ),
         key="limits_try",
     )  # fmt: skip
@@ -79,27 +84,21 @@ def _two_numbers(both: Both) -> None:
         trace = resources.traced(both.causal, both.whole)
         if len(trace.tokens) > 1:
             loss = next_token_scores(trace.logits, [token.id for token in trace.tokens]).loss
-            left.metric("Perplexity (causal model)", viz.format_perplexity(perplexity(loss)), border=True)
+            left.metric(say("perplexity_causal_model"), viz.format_perplexity(perplexity(loss)), border=True)
             n_numbers += 1
             m = len(trace.tokens)
-            left.caption(f"{m - 1:,} of {m:,} positions scored, each from its left.")
+            left.caption(say("positions_scored_each_left", scored=m - 1, n=m))
     known = [i for i in both.hidden if i not in text.typed]
     if known:
         n_numbers += 1
         logits = hiding.from_both_sides(both.masked, tuple(text.ids), tuple(both.hidden))
         loss = mean_surprisal(logits, text.ids, known)
         right.metric(
-            "Masked-token perplexity (masked model)", viz.format_perplexity(perplexity(loss)), border=True
+            say("masked_token_perplexity_masked"), viz.format_perplexity(perplexity(loss)), border=True
         )
-        right.caption(
-            f"{len(known):,} of {n:,} positions scored ({len(known) / n:.0%}), each from all that is shown. "
-            "It depends on which tokens are hidden: hide others, and it is another number."
-        )
+        right.caption(say("positions_scored_each_all", scored=len(known), n=n, share=len(known) / n))
     if n_numbers == 2:
-        st.write(
-            "Both are e to the mean surprise, and that is all they share. They ask other questions with "
-            "other help, so the smaller one says nothing about which model is better."
-        )
+        st.write(say("both_e_mean_surprise"))
 
 
 # ---- one text: the chain rule against masking each token in turn ----
@@ -107,50 +106,41 @@ def _two_numbers(both: Both) -> None:
 
 def _one_text(both: Both) -> None:
     """Log probability of the text beside its pseudo-log-likelihood."""
-    st.subheader("A score for the whole text")
+    st.subheader(say("score_whole_text"))
     text = both.text
     in_turn = hiding.in_turn(both.masked, tuple(text.ids), text.typed)
     known = int(np.isfinite(in_turn).sum())
     pseudo = float(np.nansum(in_turn))
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown("**Causal: a probability, by the chain rule**")
+        st.markdown(say("causal_probability_chain_rule"))
         if both.causal is None or text.typed:
-            st.caption("A causal model scores a text without gaps.")
+            st.caption(say("causal_model_scores_text"))
         else:
             trace = resources.traced(both.causal, both.whole)
             if len(trace.tokens) < 2:
-                st.caption("At least 2 tokens are needed: nothing predicts the first.")
+                st.caption(say("least_2_tokens_needed"))
             else:
                 found = next_token_scores(trace.logits, [token.id for token in trace.tokens])
                 surprise = [math.nan, *(-found.log_probs).tolist()]
-                label = "Surprise of each token, given what stands left of it"
+                label = say("surprise_each_token_given")
                 _strip(trace.tokens, surprise, "masking_from_left", label, trace.logits.shape[-1])
                 st.latex(worked_masking.log_probability(found.total, len(trace.tokens) - 1))
-                st.caption(
-                    "Under each token: its surprise in nats, given the left. Over all texts of this length "
-                    "that begin with this token, P adds up to 1."
-                )
+                st.caption(say("under_each_token_surprise"))
     with right:
-        st.markdown("**Masked: a pseudo-log-likelihood**")
+        st.markdown(say("masked_pseudo_log_likelihood"))
         if known:
-            label = "Surprise of each token, given all others"
+            label = say("surprise_each_token_given_2")
             n_ids = resources.load(both.masked).model.config.vocab_size
             _strip(text.seen, (-in_turn).tolist(), "masking_in_turn", label, n_ids)
             st.latex(worked_masking.pseudo(pseudo))
             st.caption(
-                f"Each of {counted(known, 'token')} in turn is masked, in a pass of its own (Salazar and "
-                "others 2020, arXiv:1910.14659). "
-                + (
-                    "Each token helps to guess the others and is guessed with their help, so the text is "
-                    "counted over and over: e to the PLL is no probability."
-                    if known > 1
-                    else "With a single token this is its probability given the rest; with more, tokens help "
-                    "to guess each other, and e to the PLL is no probability."
-                )
+                say("each_turn_masked_pass", known=counted(known, "token"))
+                + " "
+                + (say("each_token_helps_guess") if known > 1 else say("single_token_probability_given"))
             )
         else:
-            st.caption("There is no token whose answer is known.")
+            st.caption(say("there_no_token_whose"))
 
 
 def _strip(tokens: Sequence[TokenLike], surprise: list[float], key: str, label: str, vocab_size: int) -> None:

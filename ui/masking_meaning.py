@@ -12,6 +12,9 @@ from ui.hiding import Both
 from ui.words import literal
 from viz import format_number
 from viz.contexts import similarity_lines
+from wording import words
+
+say = words("ui.masking_meaning")
 
 PART, LAYER = "masking_meaning_part", "masking_meaning_layer"
 FIRST, SECOND, WORD = "masking_meaning_a", "masking_meaning_b", "masking_meaning_word"
@@ -73,7 +76,7 @@ def draw(both: Both) -> None:
         state.setdefault(key, value)
     state.setdefault(PART, PAIR)
     part = st.segmented_control(
-        "Shown", [PAIR, USES, SENTENCES], key=PART, required=True, wrap=True, label_visibility="collapsed",
+        say("shown"), [PAIR, USES, SENTENCES], key=PART, required=True, wrap=True, label_visibility="collapsed",
         **KEEP,
     )  # fmt: skip
     if part == PAIR:
@@ -84,7 +87,7 @@ def draw(both: Both) -> None:
         word = {PAIR: _common_word, USES: _any_word}.get(str(part), lambda: "")()
         layer = _layer(both)
     if both.causal is None:
-        st.info("There is no causal model to compare with. Train one on the Training page.")
+        st.info(say("there_no_causal_model"))
     if part == SENTENCES:
         meaning_sets.sentences(both, layer)
     elif part == USES:
@@ -92,7 +95,7 @@ def draw(both: Both) -> None:
     elif word:
         _pair(both, word, layer)
     else:
-        st.info("The two texts have no word in common. Put one word into both.")
+        st.info(say("two_texts_have_no"))
     lesson.try_this(*TRY, key="masking_meaning_try")
 
 
@@ -103,7 +106,7 @@ def _layer(both: Both) -> int:
         st.session_state[LAYER] = n_layer
     return int(
         st.select_slider(
-            "Vectors after block", range(n_layer + 1), key=LAYER, width=240,
+            say("vectors_after_block"), range(n_layer + 1), key=LAYER, width=240,
             format_func=lambda n: str(n) if n else "embedding", **KEEP,
         )
     )  # fmt: skip
@@ -112,9 +115,9 @@ def _layer(both: Both) -> int:
 def _texts() -> None:
     left, right = st.columns(2)
     with left:
-        st.text_area("First text", key=FIRST, height=84, max_chars=LONGEST, **KEEP)
+        st.text_area(say("first_text"), key=FIRST, height=84, max_chars=LONGEST, **KEEP)
     with right:
-        st.text_area("Second text", key=SECOND, height=84, max_chars=LONGEST, **KEEP)
+        st.text_area(say("second_text"), key=SECOND, height=84, max_chars=LONGEST, **KEEP)
 
 
 def _common_word() -> str:
@@ -125,7 +128,7 @@ def _common_word() -> str:
     if state.get(WORD) not in common:
         state[WORD] = common[-1] if common else ""
     if common:
-        st.selectbox("The word, in both texts", common, key=WORD, width=240, **KEEP)
+        st.selectbox(say("word_both_texts"), common, key=WORD, width=240, **KEEP)
     return str(state[WORD])
 
 
@@ -133,8 +136,8 @@ def _any_word() -> str:
     """A word of the stories: one of some, or typed."""
     words = list(dict.fromkeys([*SOME, str(st.session_state.setdefault(USED, SOME[0]))]))
     found = st.selectbox(
-        "The word", words, key=USED, width=240, accept_new_options=True,
-        help="Type any word of the stories.", **KEEP,
+        say("word"), words, key=USED, width=240, accept_new_options=True,
+        help=say("type_any_word_stories"), **KEEP,
     )  # fmt: skip
     return str(found or SOME[0]).strip()
 
@@ -157,7 +160,7 @@ def _pair(both: Both, word: str, layer: int) -> None:
     with right:
         for kind, pair in found.items():
             _say(kind, pair, layer)
-    with st.expander("Work out these cosines"):
+    with st.expander(say("work_out_these_cosines")):
         columns = st.columns(len(found))
         for column, (kind, pair) in zip(columns, found.items(), strict=True):
             with column:
@@ -167,7 +170,7 @@ def _pair(both: Both, word: str, layer: int) -> None:
 
 def place(layer: int) -> str:
     """Where in the model the vectors are taken from."""
-    return f"after block {layer}" if layer else "the embedding"
+    return say("after_block", layer=layer) if layer else say("embedding")
 
 
 def _say(kind: str, pair: meaning_data.Pair, layer: int) -> None:
@@ -176,15 +179,13 @@ def _say(kind: str, pair: meaning_data.Pair, layer: int) -> None:
     number = "none" if not np.isfinite(cosine) else format_number(cosine, 4)
     if found.largest[layer] == 0 and np.isfinite(cosine):
         number = "exactly 1"
-    st.metric(f"Cosine by the {meaning_data.KINDS[kind]} model, {place(layer)}", number, border=True)
+    st.metric(say("cosine_model", kinds=meaning_data.KINDS[kind], place=place(layer)), number, border=True)
     words = [_why(kind, found)]
     if max(found.n_tokens) > 1:
         a, b = found.n_tokens
-        words.append(
-            f"The word is cut into {a if a == b else f'{a} and {b}'} tokens: its vector is their mean."
-        )
+        words.append(say("word_cut_into_tokens", a=a if a == b else f"{a} and {b}"))
     if pair.unused:
-        words.append("The start of a text did not fit its context and was not read.")
+        words.append(say("start_text_did_not"))
     st.caption(" ".join(words))
 
 
@@ -192,22 +193,18 @@ def _why(kind: str, found: TwoContexts) -> str:
     """Why the two vectors are the same or not."""
     gap = float(found.largest.max())
     if kind == "mlm":
-        return (
-            "It reads the whole text: what comes after the word changes its vector."
-            if found.same_left and gap > 0
-            else "It reads the whole text, so both sides of the word count."
-        )
+        return say("reads_whole_text_what") if found.same_left and gap > 0 else say("reads_whole_text_both")
     if not found.same_left:
-        return "Up to the word the texts differ, so its vectors may differ too."
-    same = "not a single number differs" if gap == 0 else f"no number differs by more than {gap:.1g}"
-    return f"Up to the word both texts are the same, and it sees nothing else: at all layers {same}."
+        return say("up_word_texts_differ")
+    same = say("not_single_number_differs") if gap == 0 else say("no_number_differs_more", gap=gap)
+    return say("up_word_both_texts", same=same)
 
 
 def _formula(both: Both, kind: str, pair: meaning_data.Pair, layer: int) -> None:
     found = pair.found
     width = resources.load(meaning_data.models(both)[kind]).model.config.d_model
     if not np.isfinite(found.cosines[layer]):
-        st.info("One of the vectors is 0 and points nowhere: there is no cosine.")
+        st.info(say("one_vectors_0_points"))
         return
     st.latex(
         worked_vectors.cosine(

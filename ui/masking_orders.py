@@ -11,6 +11,9 @@ from ui import hiding, resources, worked_masking
 from ui.hiding import Both
 from ui.resources import ModelRef
 from ui.words import literal
+from wording import words
+
+say = words("ui.masking_orders")
 
 SECOND, TABLE = "masking_second", "masking_table"
 _ADDED = "_masking_added_up"
@@ -32,7 +35,7 @@ def _partner(both: Both, place: int) -> int | None:
         st.session_state[SECOND] = first
     return int(
         st.selectbox(
-            "The second gap, b",
+            say("second_gap_b"),
             options,
             format_func=both.name,
             key=SECOND,
@@ -51,29 +54,26 @@ def _orders(both_key: tuple[object, ...], _both: Both, pair: tuple[int, int]) ->
 
 def two_orders(both: Both, place: int | None) -> None:
     """Two hidden tokens filled in both orders by the model at hand, and by the truth."""
-    st.subheader("Two gaps, two orders, two products")
+    st.subheader(say("two_gaps_two_orders"))
     if place is None or place in both.text.typed or (second := _partner(both, place)) is None:
-        st.info("Hide a token whose answer is known, in a text of at least two tokens.")
+        st.info(say("hide_token_whose_answer"))
         return
     pair = (place, second)
     found = _orders((both.masked, tuple(both.text.ids), tuple(both.hidden)), both, pair)
     a, b = (literal(viz.visible(both.text.seen[i].data)) for i in pair)
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown(f"**The masked model**, a = {a}, b = {b}")
+        st.markdown(say("masked_model_b", a=a, b=b))
         st.latex(worked_masking.orders(found.a, found.b_after_a, found.b, found.a_after_b))
-        st.caption(
-            "Fill a and then b, or b and then a: two products. Each order is a probability for itself. "
-            "Nothing in the training makes them the same one."
-        )
+        st.caption(say("fill_then_b_b"))
     with right:
-        st.markdown("**The true source**")
+        st.markdown(say("true_source"))
         true = _true_orders(both, pair)
         if isinstance(true, str):
             st.caption(literal(true))
         else:
             st.latex(worked_masking.orders(true.a, true.b_after_a, true.b, true.a_after_b, star=True))
-            st.caption("A joint distribution gives one product in both orders. This one is exact.")
+            st.caption(say("joint_distribution_gives_one"))
 
 
 def _true_orders(both: Both, pair: tuple[int, int]) -> TwoOrders | str:
@@ -98,57 +98,39 @@ def _true_orders(both: Both, pair: tuple[int, int]) -> TwoOrders | str:
 
 def hand_made() -> None:
     """Conditionals as fractions: once of no joint distribution, once of one."""
-    st.subheader("The same by hand")
+    st.subheader(say("same_hand"))
     st.session_state.setdefault(TABLE, next(iter(HAND_MADE)))
+    names = say.table("table")
     name = st.segmented_control(
-        "Tables", list(HAND_MADE), required=True, key=TABLE, persist_state="session",
+        say("tables"), list(HAND_MADE), format_func=names.get, required=True, key=TABLE, persist_state="session",
         label_visibility="collapsed",
     )  # fmt: skip
     table = HAND_MADE[str(name)]
-    st.write(
-        "“The \\[MASK\\] \\[MASK\\].” Suppose a masked model knows two words for each gap. It says what it "
-        "expects in one gap for each word in the other: two tables, learned apart."
-    )
+    st.write(say("mask_mask_suppose_masked"))
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.table(_conditionals(table), hide_index=True)
         pull_a, pull_b = table.pulls
-        verdict = (
-            "They agree, so one joint distribution has both tables."
-            if pull_a == pull_b
-            else "They disagree, so no joint distribution has both tables."
-        )
-        st.caption(
-            f"How strongly cat goes with slept (odds ratio): {pull_a} by the first table, {pull_b} by the "
-            "second. " + verdict
-        )
+        verdict = say("they_agree_one_joint") if pull_a == pull_b else say("they_disagree_no_joint")
+        st.caption(f"{say('how_strongly_cat_goes', pull_a=pull_a, pull_b=pull_b)} {verdict}")
     with right:
         st.table(_products(table), hide_index=True)
         total = [table.pseudo(a, b) for a, b in table.cells]
         st.latex(worked_masking.pseudo_total(total))
-        st.caption(
-            "The two orders add up to 1 each. The product that the pseudo-log-likelihood is made of need "
-            "not, even where there is a joint distribution."
-        )
+        st.caption(say("two_orders_add_up"))
 
 
 def _conditionals(table: PairTable) -> dict[str, list[str]]:
     """Both tables in words."""
-    rows: dict[str, list[str]] = {"given": [], "word": [], "p": []}
-    for b, b_word in enumerate(table.b):
-        for a, a_word in enumerate(table.a):
-            rows["given"].append(f"… {b_word}")
-            rows["word"].append(a_word)
-            rows["p"].append(str(table.a_given_b[b][a]))
-    for a, a_word in enumerate(table.a):
-        for b, b_word in enumerate(table.b):
-            rows["given"].append(f"{a_word} …")
-            rows["word"].append(b_word)
-            rows["p"].append(str(table.b_given_a[a][b]))
-    rows["given"] += ["… …", "… …"]
-    rows["word"] += [table.a[0], table.b[0]]
-    rows["p"] += [str(table.p_a[0]), str(table.p_b[0])]
-    return rows
+    rows: list[tuple[str, str, Fraction]] = []
+    a_words, b_words = ([say(f"word.{word}") for word in words] for words in (table.a, table.b))
+    for b, b_word in enumerate(b_words):
+        rows += [(f"… {b_word}", a_word, table.a_given_b[b][a]) for a, a_word in enumerate(a_words)]
+    for a, a_word in enumerate(a_words):
+        rows += [(f"{a_word} …", b_word, table.b_given_a[a][b]) for b, b_word in enumerate(b_words)]
+    rows += [("… …", a_words[0], table.p_a[0]), ("… …", b_words[0], table.p_b[0])]
+    names = say("column.given"), say("column.word"), "p"
+    return dict(zip(names, ([str(cell) for cell in column] for column in zip(*rows)), strict=True))
 
 
 def _products(table: PairTable) -> dict[str, list[str]]:
@@ -159,21 +141,22 @@ def _products(table: PairTable) -> dict[str, list[str]]:
         "p(b) p(a | b)": [table.b_first(a, b) for a, b in cells],
         "p(a | b) p(b | a)": [table.pseudo(a, b) for a, b in cells],
     }
-    rows = {"filling": [f"{table.a[a]} {table.b[b]}" for a, b in cells] + ["sum"]}
+    fillings = [f"{say(f'word.{table.a[a]}')} {say(f'word.{table.b[b]}')}" for a, b in cells]
+    rows = {say("column.filling"): [*fillings, say("sum")]}
     return rows | {name: [str(x) for x in (*row, sum(row, Fraction(0)))] for name, row in products.items()}
 
 
 # ---- everything that could stand in the two gaps ----
 
 
-@st.cache_data(max_entries=16, show_spinner="Filling both gaps in every way …")
+@st.cache_data(max_entries=16, show_spinner=say.later("filling_both"))
 def _totals(both_key: tuple[object, ...], _both: Both, pair: tuple[int, int]) -> Totals:
     text = _both.text
     ids = [_both.mask_id if i in _both.hidden and i not in pair else t for i, t in enumerate(text.ids)]
     return pseudo.totals(resources.load(_both.masked).model, ids, pair, _both.mask_id)
 
 
-@st.cache_data(max_entries=16, show_spinner="Writing on in every way …")
+@st.cache_data(max_entries=16, show_spinner=say.later("writing_on"))
 def _causal_total(ref: ModelRef, before: tuple[int, ...]) -> float:
     return pseudo.causal_total(resources.load(ref).model, before)
 
@@ -188,44 +171,34 @@ def every_filling(both: Both, place: int | None) -> None:
     second = st.session_state.get(SECOND)
     if place is None or place in both.text.typed or second is None or second == place:
         return
-    st.subheader("Every filling of the two gaps")
+    st.subheader(say("every_filling_two_gaps"))
     vocab_size = resources.load(both.masked).model.config.vocab_size
     need = n_passes(len(both.text.seen), vocab_size)
     key = (both.masked, tuple(both.text.ids), tuple(both.hidden), place, second)
     if need > LARGEST_TOTAL:
         st.caption(
-            f"{vocab_size:,} × {vocab_size:,} fillings of this text would mean reading {need:,} tokens; at "
-            f"most {LARGEST_TOTAL:,} are read here. Use a shorter text, or a model with a smaller "
-            "vocabulary."
+            say("fillings_text_would_mean", vocab_size=vocab_size, need=need, most=LARGEST_TOTAL)
         )
         return
     if st.session_state.get(_ADDED) != key:
-        words = f"Add up all {vocab_size**2:,} fillings"
+        words = say("add_up_all_fillings", n=vocab_size**2)
         st.button(words, key="masking_total", on_click=_add_up, args=(key,))
-        st.caption("Takes some seconds.")
+        st.caption(say("takes_some_seconds"))
         return
     found = _totals(key, both, (place, second))
     left, right = st.columns(2, gap="medium")
     with right:
-        st.markdown("**Masked model**")
-        st.latex(
-            r"\begin{aligned}\sum p(a)\,p(b \mid a) &= " + f"{found.a_first:.4f}"
-            r"\\ \sum p(b)\,p(a \mid b) &= " + f"{found.b_first:.4f}"
-            r"\\ \sum p(a \mid b)\,p(b \mid a) &= " + f"{found.pseudo:.4f}" + r"\end{aligned}\,"
-        )  # fmt: skip
+        st.markdown(say("masked_model"))
+        st.latex(worked_masking.totals(found.a_first, found.b_first, found.pseudo))
         st.caption(
-            f"Over all {found.n_fillings:,} pairs of ids. The two orders are two distributions: "
-            f"{viz.format_prob(found.half_sum)} of the probability lies elsewhere (their total variation "
-            "distance)."
+            say("over_all_pairs_ids", n=found.n_fillings, elsewhere=viz.format_prob(found.half_sum))
         )
     with left:
-        st.markdown("**Causal model**")
+        st.markdown(say("causal_model"))
         ids = hiding.left_ids(both.causal, both.masked, both.text, place) if both.causal else None
         if not ids or both.causal is None:
-            st.caption("Here a causal model has nothing to its left.")
+            st.caption(say("here_causal_model_has"))
         else:
             total = _causal_total(both.causal, ids)
-            st.latex(r"\sum_{a,b} p(a \mid \text{left})\,p(b \mid \text{left}, a) = " + f"{total:.4f}")
-            st.caption(
-                "The next two tokens after the left of the gap, in every way: the chain rule keeps it at 1."
-            )
+            st.latex(worked_masking.causal_total(total))
+            st.caption(say("next_two_tokens_after"))

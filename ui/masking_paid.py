@@ -19,6 +19,9 @@ from ui.lesson import brief
 from ui.resources import ModelRef
 from ui.words import literal
 from viz.masking import fate_color, paid_curve
+from wording import words
+
+say = words("ui.masking_paid")
 
 SCROLLS = 60  # tokens
 PAID = {"Tokens read": "tokens read", "Targets scored": "targets scored"}
@@ -32,11 +35,11 @@ def draw(both: Both) -> None:
     _scored(both)
     _trainings(both)
     lesson.try_this(
-        lesson.Step("As in training: 15 % of the tokens, by chance.", "Hide 15 %", _usual, (both,)),
-        lesson.Step("One token hidden: one question in a whole pass.", "Hide one", hiding.hide, ((0,),)),
+        lesson.Step(say("training_15_tokens_chance"), say("hide_15"), _usual, (both,)),
+        lesson.Step(say("one_token_hidden_one"), say("hide_one"), hiding.hide, ((0,),)),
         lesson.Step(
-            "All hidden: every position is a question, and nothing is left to answer it from.",
-            "Hide every token", hiding.hide, (range(len(both.text.seen)),),
+            say("all_hidden_every_position"),
+            say("hide_every_token"), hiding.hide, (range(len(both.text.seen)),),
         ),
         key="paid_try",
     )  # fmt: skip
@@ -52,27 +55,24 @@ def _usual(both: Both) -> None:
 
 def _scored(both: Both) -> None:
     """The loss terms of both objectives on the strip; never one scale for the two losses."""
-    st.markdown("**Causal: every token but the first is a question, asked from its left**")
+    st.markdown(say("causal_every_token_but"))
     _causal_terms(both)
-    st.markdown("**Masked: only the hidden tokens are questions, asked from everything that is not hidden**")
+    st.markdown(say("masked_only_hidden_tokens"))
     _masked_terms(both)
-    st.caption(
-        "Under each scored token: its surprise in nats; – is not scored. The two losses average over "
-        "different questions, asked with different help: a smaller one is no better model."
-    )
+    st.caption(say("under_each_scored_token"))
 
 
 def _causal_terms(both: Both) -> None:
     if both.causal is None:
-        st.caption("There is no causal model to compare with. Train one on the Training page.")
+        st.caption(say("there_no_causal_model"))
         return
     if both.text.typed:
-        st.caption(r"A causal model does not know \[MASK\]: it scores a text without gaps.")
+        st.caption(say("causal_model_does_not"))
         return
     trace = resources.traced(both.causal, both.whole)
     n = len(trace.tokens)
     if n < 2:
-        st.caption("One token is no question: nothing stands left of it.")
+        st.caption(say("one_token_no_question"))
         return
     found = next_token_scores(trace.logits, [token.id for token in trace.tokens])
     surprise = [float("nan"), *(-found.log_probs).tolist()]
@@ -82,16 +82,16 @@ def _causal_terms(both: Both) -> None:
             key="masking_paid_clm",
             values=["–", *(brief(x) for x in surprise[1:])],
             colors=_colors(surprise, trace.logits.shape[-1]),
-            label="What the causal objective scores",
+            label=say("what_causal_objective_scores"),
         )
-    _totals(n - 1, n, -found.total, "Loss, nats per token", found.loss)
+    _totals(n - 1, n, -found.total, say("loss_nats_per_token"), found.loss)
 
 
 def _masked_terms(both: Both) -> None:
     text, n = both.text, len(both.text.seen)
     known = [i for i in both.hidden if i not in text.typed]
     if not known:
-        st.caption("Nothing is hidden whose answer is known: no position is scored, so there is no loss.")
+        st.caption(say("nothing_hidden_whose_answer"))
         return
     logits = hiding.from_both_sides(both.masked, tuple(text.ids), tuple(both.hidden))
     log_probs = log_softmax(logits[known])[np.arange(len(known)), [text.ids[i] for i in known]]
@@ -105,10 +105,10 @@ def _masked_terms(both: Both) -> None:
             values=["–" if x != x else brief(x) for x in surprise],
             colors=_colors(surprise, logits.shape[-1]),
             hidden=both.hidden,
-            label="What the masked objective scores",
+            label=say("what_masked_objective_scores"),
         )
     loss = mean_surprisal(logits, text.ids, known)
-    _totals(len(known), n, loss * len(known), "Masked-token loss, nats per hidden token", loss)
+    _totals(len(known), n, loss * len(known), say("masked_token_loss_nats"), loss)
 
 
 def _box(n: int) -> Any:
@@ -122,8 +122,8 @@ def _colors(surprise: list[float], vocab_size: int) -> list[str]:
 
 def _totals(scored: int, n: int, nats: float, name: str, loss: float) -> None:
     with st.container(horizontal=True):
-        st.metric("Positions scored in this pass", f"{scored:,} of {n:,} ({scored / n:.0%})", border=True)
-        st.metric("Their surprise together", viz.format_nats(nats), border=True)
+        st.metric(say("positions_scored_pass"), f"{scored:,} of {n:,} ({scored / n:.0%})", border=True)
+        st.metric(say("their_surprise_together"), viz.format_nats(nats), border=True)
         st.metric(name, viz.format_number(loss), border=True)
 
 
@@ -147,7 +147,7 @@ def _learning(ref: ModelRef) -> Learning:
 
 def _trainings(both: Both) -> None:
     """The curves of both models, each on its own axes, and their numbers side by side."""
-    st.subheader("How the two of them learned")
+    st.subheader(say("how_two_them_learned"))
     refs = [ref for ref in (both.causal, both.masked) if ref is not None]
     loaded = {ref.id: resources.load(ref) for ref in refs}
     prices, learned = {}, {}
@@ -162,16 +162,16 @@ def _trainings(both: Both) -> None:
         for ref in refs:
             card = Path(ref.folder) / "CARD.md"
             if ref.kind == "shipped" and card.is_file():
-                with st.popover(f"Read the card of {literal(ref.label)}"):
+                with st.popover(say("read_card", label=literal(ref.label))):
                     st.markdown(card.read_text("utf-8").partition("\n")[2])
-    nav.link("training", "Train one yourself")
+    nav.link("training", say("train_one_yourself"))
 
 
 def _curves(refs: list[ModelRef], prices: dict[str, Price], learned: dict[str, Learning]) -> None:
     if not refs:
         return
     unit = st.segmented_control(
-        "Against", list(PAID), default="Tokens read", required=True, key="masking_against",
+        say("against"), list(PAID), default=say("tokens_read"), required=True, key="masking_against",
         persist_state="session", label_visibility="collapsed",
     )  # fmt: skip
     paid = {
@@ -190,10 +190,7 @@ def _curves(refs: list[ModelRef], prices: dict[str, Price], learned: dict[str, L
                 y_title=LOSSES[ref.objective], span=span, floor=learned[ref.id].floor,
             )  # fmt: skip
             show(fig, key=f"masking_curve_{ref.objective}")
-    st.caption(
-        "The two heights are different quantities and have an axis each; the cost below them is the same "
-        "quantity. For an equal number of tokens read, the masked model has answered far fewer questions."
-    )
+    st.caption(say("two_heights_different_quantities"))
 
 
 def _side_by_side(refs: list[ModelRef], prices: dict[str, Price], learned: dict[str, Learning]) -> None:
@@ -225,10 +222,9 @@ def _slower(refs: list[ModelRef], prices: dict[str, Price], learned: dict[str, L
         for what in ("tokens", "targets")
     )
     return [
-        f"To go {WAY:.0%} of the way from its first loss to its floor, the masked model read "
-        f"{viz.format_number(tokens)} times as many tokens as the causal one, but was asked only "
-        f"{viz.format_number(targets)} times as many questions. The losses and floors in the table are "
-        "measured on more held-out text than the curves."
+        say(
+            "go_way_first_loss", way=WAY, tokens=viz.format_number(tokens), targets=viz.format_number(targets)
+        )
     ]
 
 
@@ -237,12 +233,9 @@ def _difference(refs: list[ModelRef]) -> str:
     apart = refs[1].n_params - refs[0].n_params
     width = resources.load(refs[1]).model.config.d_model
     if apart == width:
-        return (
-            f"Equal size: they differ by {apart:,} parameters, the row of {width} numbers that stands for "
-            "the mask."
-        )
+        return say("equal_size_they_differ", apart=apart, width=width)
     more = "more" if apart > 0 else "fewer"
-    return f"Not of equal size: the masked model has {abs(apart):,} parameters {more}."
+    return say("not_equal_size_masked", apart=abs(apart), more=more)
 
 
 def _facts(ref: ModelRef, cost: Price | None, learning: Learning | None) -> dict[str, str]:
@@ -250,24 +243,24 @@ def _facts(ref: ModelRef, cost: Price | None, learning: Learning | None) -> dict
     shape = checkpoint.model.config
     facts = {
         "parameters": f"{ref.n_params:,}",
-        "shape": f"{shape.n_layer} layers, {shape.n_head} heads, width {shape.d_model}",
+        "shape": say("layers_heads_width", n_layer=shape.n_layer, n_head=shape.n_head, d_model=shape.d_model),
         "steps": f"{ref.step:,}",
     }
     if cost is not None:
         facts |= {
             "tokens read": f"{ref.step * cost.tokens:,}",
             "targets scored": f"{ref.step * cost.targets:,.0f}" + (" expected" if cost.share < 1 else ""),
-            "signal per pass": f"{cost.targets:,.0f} of {cost.tokens:,} positions ({cost.share:.0%})",
+            "signal per pass": say("positions", targets=cost.targets, tokens=cost.tokens, share=cost.share),
         }
     if cost is not None and learning is not None and (step := learning.step_of(WAY)) is not None:
         facts |= {f"{WAY:.0%} of the way to its floor: tokens read": f"{step * cost.tokens:,}"}
         facts |= {f"{WAY:.0%} of the way to its floor: targets scored": f"{step * cost.targets:,.0f}"}
     report = checkpoint.info.get("report") or {}
-    name = {"clm": "loss, nats per token", "mlm": "masked-token loss, nats per hidden token"}[ref.objective]
+    name = {"clm": say("loss_nats_per_token_2"), "mlm": say("masked_token_loss_nats_2")}[ref.objective]
     for key, label in (
         ("loss", name),
-        ("floor", f"floor of the {name}"),
-        ("kl", f"exact KL, {name.split(chr(44))[1].strip()}"),
+        ("floor", say("floor", name=name)),
+        ("kl", say("exact_kl", strip=name.split(chr(44))[1].strip())),
     ):
         if isinstance(report.get(key), int | float):
             facts[label] = f"{report[key]:.4f}"

@@ -11,23 +11,25 @@ from engine.corpus import Corpus
 from engine.plan import SIZES, Size, make_plan, make_tokenizer, parameter_count
 from engine.tokenizers import Tokenizer
 from ui import lesson, masking_meaning, nav, resources, session, training_settings
-from ui.text_choice import TEXTS, TextChoice, usable
-from ui.words import STATES, counted, duration, literal
+from ui.text_choice import TextChoice, usable
+from ui.words import STATES, counted, duration, literal, state_name
 from viz import format_number
+from wording import words
 
 if TYPE_CHECKING:
     from engine.run_info import RunInfo
     from engine.runs import RunSpec
 
-TEXT = TextChoice("pair", {"pasted": TEXTS["pasted"], "uploaded": TEXTS["uploaded"],
-                           "python-docs": TEXTS["python-docs"], "stories": TEXTS["stories"]})  # fmt: skip
+say = words("ui.masking_pair")
+
+TEXT = TextChoice("pair", ("pasted", "uploaded", "python-docs", "stories"))
 GROUP = "pair-"
 KINDS = {"clm": "causal", "mlm": "masked"}
 LONG = 20_000  # bytes from which on a vocabulary of pieces is learned; a shorter text is cut into characters
 STEPS = (100, 200, 400, 800, 1500, 3000)
 EXCERPT = 120  # characters of the text that are shown to the new pair
 PROBLEM = "_pair_problem"
-PAGE_FIRST_VIEW = "One sentence"
+PAGE_FIRST_VIEW = "one-sentence"
 NURSERY = (
     "The cat sat on the mat. The dog sat on the log. The cat saw the dog and the dog saw the cat. The cat "
     "ran up the tree and the dog ran round the tree. The bird in the tree sang to the cat. The cat sat in "
@@ -38,10 +40,7 @@ NURSERY = (
 
 def draw() -> None:
     """Draw the view."""
-    st.write(
-        "Two runs on the same text, with the same vocabulary, size, budget and seed. One guesses the next "
-        "token, the other hidden ones. Everything on this page then works with the two of them."
-    )
+    st.write(say("two_runs_same_text"))
     left, right = st.columns([3, 2], gap="large")
     st.session_state.setdefault(TEXT.key("paste"), "")
     with left:
@@ -56,18 +55,18 @@ def draw() -> None:
     except ValueError as error:
         st.caption(literal(str(error)))
         ready = False
-    st.button("Train both", key="pair_start", type="primary", icon=":material/play_arrow:", on_click=_start,
+    st.button(say("train_both"), key="pair_start", type="primary", icon=":material/play_arrow:", on_click=_start,
               disabled=not ready)  # fmt: skip
     if message := st.session_state.pop(PROBLEM, ""):
         st.error(literal(message))
     _follow()
     lesson.try_this(
         lesson.Step(
-            "A nursery text: small enough to learn in a minute or two.", "Take it", _paste, (NURSERY,)
+            say("nursery_text_small_enough"), say("take"), _paste, (NURSERY,)
         ),
         lesson.Step(
-            "Python’s help texts: names that come back, brackets that close.",
-            "Take them", _kind, ("python-docs",),
+            say("pythons_help_texts_names"),
+            say("take_them"), _kind, ("python-docs",),
         ),
         key="pair_try",
     )  # fmt: skip
@@ -84,10 +83,10 @@ def _kind(kind: str) -> None:
 
 def _settings() -> None:
     st.segmented_control(
-        "Size of both", [size.name for size in SIZES[:3]], default=SIZES[0].name, required=True,
+        say("size_both"), [size.name for size in SIZES[:3]], default=SIZES[0].name, required=True,
         key="pair_size", persist_state="session",
     )  # fmt: skip
-    st.select_slider("Steps of both", STEPS, 400, key="pair_steps", persist_state="session")
+    st.select_slider(say("steps_both"), STEPS, 400, key="pair_steps", persist_state="session")
 
 
 def _chosen() -> tuple[Size, int]:
@@ -168,10 +167,15 @@ def _in_words(text: Corpus, tokenizer: Tokenizer, size: Size, steps: int) -> str
     plan = make_plan(text, tokenizer, size.context_length)
     n = [parameter_count(shape) for shape in shapes.values()]
     each = training_settings.seconds(shapes["clm"], training)
-    return (
-        f"{counted(plan.train_tokens, 'token')} of {counted(tokenizer.vocab_size, 'kind')} to learn from. "
-        f"The causal model has {n[0]:,} parameters, the masked one {n[1]:,}: {n[1] - n[0]:,} more, the "
-        f"mask’s row. About {duration(each)} each. {plan.notice}"
+    return say(
+        "learn_causal_model_has",
+        train_tokens=counted(plan.train_tokens, "token"),
+        vocab_size=counted(tokenizer.vocab_size, "kind"),
+        n=n[0],
+        n_2=n[1],
+        n_3=n[1] - n[0],
+        each=duration(each),
+        notice=plan.notice,
     )
 
 
@@ -202,19 +206,19 @@ def _follow() -> None:
     if not pair:
         return
     active = any(info.active for info in pair.values())
-    st.subheader("The newest pair")
+    st.subheader(say("newest_pair"))
     ready = _ready(pair)
     st.fragment(_bars, run_every=1.0 if active else None)(active, ready)
     with st.container(horizontal=True, vertical_alignment="center"):
         if active:
             group = next(iter(pair.values())).group
-            st.button("Stop both", key="pair_stop", icon=":material/stop:",
+            st.button(say("stop_both"), key="pair_stop", icon=":material/stop:",
                       on_click=partial(resources.run_store().stop_group, group, session.owner()))  # fmt: skip
         st.button(
-            "Use them here", key="pair_use", icon=":material/search:", on_click=_use, disabled=not ready,
-            help="As soon as both have ended: before that they are no fair pair, and change while you look.",
+            say("use_them_here"), key="pair_use", icon=":material/search:", on_click=_use, disabled=not ready,
+            help=say("soon_both_have_ended"),
         )  # fmt: skip
-        nav.link("training", "Watch one on the Training page", run=pair["mlm" if "mlm" in pair else "clm"].id)
+        nav.link("training", say("watch_one_training_page"), run=pair["mlm" if "mlm" in pair else "clm"].id)
 
 
 def _ready(pair: "dict[str, RunInfo]") -> bool:
@@ -233,8 +237,15 @@ def _bars(was_active: bool, was_ready: bool) -> None:
             color, icon = STATES.get(info.state, ("gray", ":material/help:"))
             st.progress(
                 min(info.step / max(info.steps, 1), 1.0),
-                text=f"**{KINDS[objective].capitalize()}** :{color}[{icon} {info.state}] "
-                f"step {info.step:,} of {info.steps:,}",
+                text=say(
+                    "step",
+                    capitalize=KINDS[objective].capitalize(),
+                    color=color,
+                    icon=icon,
+                    state_name=state_name(info.state),
+                    step=info.step,
+                    steps=info.steps,
+                ),
             )
             st.caption(_latest(info))
     ended = was_active and not any(info.active for info in pair.values())
@@ -247,17 +258,17 @@ def _latest(info: "RunInfo") -> str:
     evals = [r for r in resources.run_store().history(info.id) if r["kind"] == "eval"]
     words = [literal(info.message)] if info.message else []
     if evals:
-        name = {"clm": "Loss", "mlm": "Masked-token loss"}[info.model.objective]
-        unit = {"clm": "nats per token", "mlm": "nats per hidden token"}[info.model.objective]
-        for key, of in (("val_loss", "held-out text"), ("train_loss", "training text")):
+        name = {"clm": "Loss", "mlm": say("masked_token_loss")}[info.model.objective]
+        unit = {"clm": say("nats_per_token"), "mlm": say("nats_per_hidden_token")}[info.model.objective]
+        for key, of in (("val_loss", say("held_out_text")), ("train_loss", say("training_text"))):
             if evals[-1].get(key) is not None:
                 words.append(f"{name} on {of}: {format_number(float(evals[-1][key]))} {unit}.")
                 break
     if info.active and info.eta_s:
-        words.append(f"About {duration(info.eta_s)} left.")
+        words.append(say("about_left", eta_s=duration(info.eta_s)))
     if info.queue_place:
-        words.append(f"Number {info.queue_place} in the queue.")
-    return " ".join(words) or "No number yet."
+        words.append(say("number_queue", queue_place=info.queue_place))
+    return " ".join(words) or say("no_number_yet")
 
 
 def _use() -> None:
@@ -267,12 +278,10 @@ def _use() -> None:
     chosen = {objective: refs.get(f"run:{info.id}") for objective, info in pair.items()}
     causal, masked = chosen.get("clm"), chosen.get("mlm")
     if causal is None or masked is None:
-        st.session_state[PROBLEM] = (
-            "The two models have not been saved yet. Wait for their first checkpoints."
-        )
+        st.session_state[PROBLEM] = say("two_models_have_not")
         return
     session.choose_model(causal.id)
-    st.session_state["partner"] = masked.label
+    st.session_state["partner"] = masked.id
     st.session_state["hide"] = PAGE_FIRST_VIEW
     for key in (masking_meaning.FIRST, masking_meaning.SECOND, masking_meaning.WORD):
         st.session_state.pop(key, None)  # texts for the old models, which the new vocabulary may not spell

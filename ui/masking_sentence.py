@@ -14,6 +14,9 @@ from ui.gap_view import Side
 from ui.hiding import Both
 from ui.possible import possible_story
 from ui.words import counted, literal
+from wording import words
+
+say = words("ui.masking_sentence")
 
 NEAR = 16  # tokens in the small pictures around the gap
 TWICE = (
@@ -41,7 +44,7 @@ def draw(both: Both) -> None:
     """Draw the view."""
     place = gap_strip.draw(both)
     if place is None:
-        st.info("Nothing is hidden. Press a token above, or hide some by chance.")
+        st.info(say("nothing_hidden_press_token"))
     else:
         _guesses(both, place)
     lesson.try_this(*TRY)
@@ -67,7 +70,7 @@ def _guesses(both: Both, place: int) -> None:
         if not said:  # the same again, told by positions
             st.caption(literal(why_not))
     _who_sees_whom(both, place)
-    with st.expander("Work out these probabilities"):
+    with st.expander(say("work_out_these_probabilities")):
         _formulas(causal, found_left, masked, found)
 
 
@@ -83,29 +86,29 @@ def _formulas(causal: Side | str, found_left: Guess | None, masked: Side, found:
 def _winner(both: Both, place: int, masked: Side, causal: Side) -> None:
     """Which model gives the hidden token more, and what makes the difference."""
     if masked.log_prob is None or causal.log_prob is None:
-        st.caption("Nobody knows what stands in a typed gap, so no model can win it.")
+        st.caption(say("nobody_knows_what_stands"))
         return
     gap = masked.log_prob - causal.log_prob
     name = literal(viz.visible(both.text.seen[place].data))
     winner = "masked" if gap > 0 else "causal"
     with st.container(border=True):
         if abs(gap) < 5e-4:
-            st.markdown(f"**A tie:** both models give {name} the same probability.")
+            st.markdown(say("tie_both_models_give", name=name))
         else:
             times = f"{viz.format_number(math.exp(min(abs(gap), 700)))} times"
             st.markdown(
-                f"**The {winner} model wins this gap:** it gives {name} {times} the probability that the "
-                f"other one does, {viz.format_nats(abs(gap))} more."
+                say(
+                    "model_wins_gap_gives",
+                    winner=winner,
+                    name=name,
+                    times=times,
+                    format_nats=viz.format_nats(abs(gap)),
+                )
             )
         if both.same_tokens:
             _why(both, place, masked, causal)
         else:
-            st.caption(
-                "The two vocabularies differ, so the two pictures have no common axis, and neither ranks nor "
-                "KL divergences between the models mean anything. What can be compared is the probability of "
-                "the same letters. Even that is not quite fair: the masked model is told that exactly one of "
-                "its own tokens is missing, and the causal one must also guess where the word ends."
-            )
+            st.caption(say("two_vocabularies_differ_two"))
 
 
 def _why(both: Both, place: int, masked: Side, causal: Side) -> None:
@@ -115,27 +118,27 @@ def _why(both: Both, place: int, masked: Side, causal: Side) -> None:
     true_m, true_c = masked.true_prob, causal.true_prob
     n_right = len(both.text.seen) - 1 - place
     n_gaps = sum(i != place for i in both.hidden)
-    sees = f"The masked model also reads {counted(n_right, 'token')} to the right"
-    sees += f", but {counted(n_gaps, 'other token')} {'is' if n_gaps == 1 else 'are'} hidden from it alone." \
+    sees = say("masked_model_also_reads", n_right=counted(n_right, "token"))
+    sees += say("but_hidden_alone", n_gaps=counted(n_gaps, 'other token'), word='is' if n_gaps == 1 else 'are') \
         if n_gaps else "."  # fmt: skip
     if not (p_m and p_c):
         st.caption(sees)
         return
     why = lead_of(p_m, p_c, true_m, true_c)
     if why.tells is None or why.learned is None or true_m is None or true_c is None:
-        st.caption(f"{sees} The exact answers are not known here, so what that is worth can’t be told apart "
-                   "from what each model has learned.")  # fmt: skip
+        st.caption(say("exact_answers_not_known", sees=sees))  # fmt: skip
     else:
         grows = "grows" if why.tells > 0 else "falls"
         if abs(why.tells) < 5e-4:
-            told = "To an exact reader that makes no difference here: the lead was learned."
+            told = say("exact_reader_makes_no")
         else:
-            told = (
-                f"For an exact reader the probability {grows} from {viz.format_prob(true_c)} (left) to "
-                f"{viz.format_prob(true_m)} (what the masked model is shown). That part of the lead is told; "
-                "the rest is how well each model learned."
+            told = say(
+                "exact_reader_probability_left",
+                grows=grows,
+                format_prob=viz.format_prob(true_c),
+                format_prob_2=viz.format_prob(true_m),
             )
-        st.markdown(f"Why: {sees} {told}")
+        st.markdown(say("why", sees=sees, told=told))
     st.latex(worked_masking.lead(p_m, p_c, true_m, true_c))
 
 
@@ -156,9 +159,9 @@ def _who_sees_whom(both: Both, place: int) -> None:
     near = text.seen[begin:end]
     tokenizer = resources.tokenizer(both.masked)
     gaps = [i - begin for i in both.hidden if begin <= i < end]
-    st.subheader("What each model is given, and who may look at whom")
+    st.subheader(say("what_each_model_given"))
     if len(near) < len(text.seen):
-        st.caption(f"Drawn are {len(near)} of {len(text.seen):,} tokens, those around the gap.")
+        st.caption(say("drawn_tokens_those_around", n_near=len(near), n_seen=len(text.seen)))
     left, right = st.columns(2, gap="medium")
     with right:
         mask = tokenizer.mask_id
@@ -166,13 +169,10 @@ def _who_sees_whom(both: Both, place: int) -> None:
             Token(mask, tokenizer.token_bytes(mask), "", 0, 0, 0) if i in gaps else token
             for i, token in enumerate(near)
         ]
-        _given(shown, "masking_given_both", gaps, "Input of the masked model")
+        _given(shown, "masking_given_both", gaps, say("input_masked_model"))
         names = [viz.visible(token.data) for token in shown]
         show(viz.mask_matrix(names, "mlm", hidden=gaps, query=place - begin), key="masking_matrix_mlm")
-        st.caption(
-            r"Every position looks at every other. The guess is read off the framed row, the gap’s own; "
-            r"? is a \[MASK\], which says only that something is missing."
-        )
+        st.caption(say("every_position_looks_every"))
     with left:
         _causal_side(both, place, begin)
 
@@ -181,15 +181,12 @@ def _causal_side(both: Both, place: int, begin: int) -> None:
     """The tokens left of the gap in the causal model's own vocabulary, and its mask."""
     ids = hiding.left_ids(both.causal, both.masked, both.text, place) if both.causal else None
     if not ids or both.causal is None:
-        st.info("Here a causal model has nothing to read: it sees only what stands left of the gap.")
+        st.info(say("here_causal_model_has"))
         return
     tokenizer = resources.tokenizer(both.causal)
     n = place - begin if both.same_tokens else NEAR
     last = [Token(i, tokenizer.token_bytes(i), "", 0, 0, 0) for i in ids[-max(n, 1) :]]
-    _given(last, "masking_given_left", [], "Input of the causal model")
+    _given(last, "masking_given_left", [], say("input_causal_model"))
     names = [viz.visible(token.data) for token in last]
     show(viz.mask_matrix(names, "clm", query=len(last) - 1), key="masking_matrix_clm")
-    st.caption(
-        "Each position looks at itself and to the left. The guess is read off the framed last row: what "
-        "comes next. The right side of the text is not even part of the input."
-    )
+    st.caption(say("each_position_looks_itself"))

@@ -13,6 +13,9 @@ from engine.tokenizers import Token
 from ui import resources
 from ui.hiding import Both
 from ui.resources import ModelRef
+from wording import words
+
+say = words("ui.meaning_data")
 
 KINDS = {"clm": "causal", "mlm": "masked"}
 SENTENCES = 150  # in the small set
@@ -92,7 +95,7 @@ def use_agreement(ref: ModelRef, word: str, layer: int) -> Agreement:
     """
     found = uses(ref, word)
     if len(found) < 2:
-        raise ValueError("A neighbour needs at least 2 uses of the word. Choose a more frequent word.")
+        raise ValueError(say("neighbour_needs_least_2"))
     return contexts.agreement(use_vectors(ref, word)[:, layer], [use.after for use in found])
 
 

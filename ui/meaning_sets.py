@@ -13,6 +13,9 @@ from ui.hiding import Both
 from ui.words import literal
 from viz import format_number
 from viz.contexts import use_map
+from wording import words
+
+say = words("ui.meaning_sets")
 
 CHOSEN, OWN, SENTENCE, POOLING = (
     "masking_meaning_use", "masking_meaning_own", "masking_meaning_sentence", "masking_meaning_pooling",
@@ -27,26 +30,19 @@ def uses(both: Both, word: str, layer: int) -> None:
     """A map of a word's uses by each model, and how often near ones go on alike."""
     found = meaning_data.uses(both.masked, word)
     if len(found) < 2:
-        st.info(
-            f"“{literal(word)}” stands in {len(found)} of 1,000 stories, so there is nothing to compare. "
-            "Choose another word, for instance “cold” or “orange”."
-        )
+        st.info(say("stands_1_000_stories", word=literal(word), n_found=len(found)))
         return
     if st.session_state.get(CHOSEN) not in range(len(found)):
         st.session_state[CHOSEN] = 0
     chosen = st.selectbox(
-        "Look at one use", range(len(found)), key=CHOSEN, format_func=lambda i: found[i].sentence, **KEEP
+        say("look_one_use"), range(len(found)), key=CHOSEN, format_func=lambda i: found[i].sentence, **KEEP
     )
     _what_it_buys(both, word, layer)
     columns = st.columns(len(meaning_data.models(both)), gap="medium")
     for column, (kind, ref) in zip(columns, meaning_data.models(both).items(), strict=True):
         with column:
             _uses_of(kind, ref, word, layer, int(chosen))
-    st.caption(
-        f"{len(found)} stories of seed {meaning_data.SEED} that no shipped model learned from. Colour and "
-        "shape tell the word that follows; lines lead to the nearest uses. Near means a large cosine, after "
-        "the mean of all uses is taken off; a flat map can’t show all of it."
-    )
+    st.caption(say("stories_seed_no_shipped", n_found=len(found), seed=meaning_data.SEED))
 
 
 def _what_it_buys(both: Both, word: str, layer: int) -> None:
@@ -60,14 +56,11 @@ def _what_it_buys(both: Both, word: str, layer: int) -> None:
     if not rows:
         return
     told = ", ".join(
-        f"**{found.n_same} of {found.n}** by the {meaning_data.KINDS[kind]} model’s vectors"
+        say("models_vectors", n_same=found.n_same, n=found.n, kinds=meaning_data.KINDS[kind])
         for kind, found in rows
     )
     chance = format_number(100 * rows[-1][1].chance)
-    st.write(
-        f"For each use of “{literal(word)}” take the use nearest to it. The same word follows both in "
-        f"{told}. Of two uses picked by chance it is {chance} %."
-    )
+    st.write(say("each_use_take_use", word=literal(word), told=told, chance=chance))
 
 
 def _uses_of(kind: str, ref: Any, word: str, layer: int, chosen: int) -> None:
@@ -75,7 +68,7 @@ def _uses_of(kind: str, ref: Any, word: str, layer: int, chosen: int) -> None:
     found = meaning_data.uses(ref, word)
     st.markdown(f"**{meaning_data.KINDS[kind].capitalize()} model**")
     if chosen >= len(found) or len(found) < 2:
-        st.info("In this model’s vocabulary or context there are too few uses of the word.")
+        st.info(say("models_vocabulary_context_there"))
         return
     vectors = meaning_data.use_vectors(ref, word)[:, layer].astype(np.float64)
     basis = meaning_data.use_basis(ref, word, layer)
@@ -109,30 +102,27 @@ def sentences(both: Both, layer: int) -> None:
     left, right = st.columns(2)
     with left:
         number = st.selectbox(
-            "A sentence of the set", range(len(known)), key=SENTENCE, format_func=known.__getitem__, **KEEP
+            say("sentence_set"), range(len(known)), key=SENTENCE, format_func=known.__getitem__, **KEEP
         )
     with right:
         own = st.text_input(
-            "Or your own", key=OWN, max_chars=1000, placeholder="She found a blue hat.", **KEEP
+            say("your_own"), key=OWN, max_chars=1000, placeholder=say("she_found_blue_hat"), **KEEP
         )
     st.session_state.setdefault(POOLING, "mean")
     pooling = str(
         st.segmented_control(
-            "Vector of a sentence", list(_POOLED), format_func=_POOLED.__getitem__, key=POOLING,
+            say("vector_sentence"), list(_POOLED), format_func=_POOLED.__getitem__, key=POOLING,
             required=True, **KEEP,
         )
     )  # fmt: skip
     query = own.strip() or known[int(number)]
-    st.text(f"Nearest to: {query}")
+    st.text(say("nearest", query=query))
     columns = st.columns(len(meaning_data.models(both)), gap="medium")
     for column, (kind, ref) in zip(columns, meaning_data.models(both).items(), strict=True):
         with column:
             _near_sentences(kind, ref, query, pooling, layer)
     st.caption(
-        f"The set: {len(known)} sentences of stories of seed {meaning_data.SEED} that no shipped model "
-        f"learned from, each read alone. A sentence’s vector is {_VECTOR[pooling]}. The mean of the set is "
-        "taken off first, as all vectors of a model share a direction. A causal model’s early tokens know "
-        "nothing of the later ones: only its last token has read the whole sentence."
+        say("set_sentences_stories_seed", n_known=len(known), seed=meaning_data.SEED, vector=_VECTOR[pooling])
     )
 
 

@@ -9,6 +9,9 @@ from engine.merges import History
 from engine.tokenizers import Tokenizer
 from ui import nav, own_tokenizers, session, training_settings
 from ui.words import literal
+from wording import words
+
+say = words("ui.merge_keep")
 
 _PROBLEM = "_merges_problem"
 
@@ -16,21 +19,21 @@ _PROBLEM = "_merges_problem"
 def draw(history: History, learned_from: str) -> None:
     """Draw the buttons, and what is kept already."""
     tokenizer = history.tokenizer
-    st.subheader("Use it")
+    st.subheader(say("title"))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            "Use this tokenizer for my next run", key="merges_use", type="primary", on_click=_use,
+            say("use"), key="merges_use", type="primary", on_click=_use,
             args=(tokenizer, learned_from),
         )  # fmt: skip
         st.download_button(
-            "Download as JSON",
+            say("download_json"),
             lambda: json.dumps(tokenizer.to_json()),
             file_name=f"bpe-{tokenizer.vocab_size}.json",
             key="merges_json",
             on_click="ignore",
         )
         st.download_button(
-            "Download as .tiktoken",
+            say("download_tiktoken"),
             lambda: own_vocabularies.ranks_file(tokenizer),
             file_name=f"bpe-{tokenizer.vocab_size}.tiktoken",
             key="merges_tiktoken",
@@ -56,18 +59,17 @@ def _kept(tokenizer: Tokenizer) -> None:
     found, problems = own_tokenizers.listed()
     if any(kept.hash == tokenizer.hash for kept in found):
         chosen = training_settings.value("tokenizer") == own_tokenizers.option(tokenizer.hash)
-        words = "Your next run will use it." if chosen else "Choose it under “Tokenizer” there."
-        st.success(f"{tokenizer.name} is kept for you on the Training page. {words}")
-        nav.link("training", "Train with it")
+        st.success(say("kept_and_chosen" if chosen else "kept", name=tokenizer.name))
+        nav.link("training", say("train"))
     for problem in problems:
         st.warning(literal(problem))
     if not found:
         return
-    with st.expander(f"My tokenizers ({len(found)})"):
+    with st.expander(say("kept_ones", n=len(found))):
         for kept in found:
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.text(f"{kept.name}, learned from {kept.learned_from}")
+                st.text(say("kept_one", name=kept.name, learned_from=kept.learned_from))
                 st.button(
-                    "Remove", key=f"merges_remove_{kept.hash}", on_click=own_vocabularies.remove,
+                    say("remove"), key=f"merges_remove_{kept.hash}", on_click=own_vocabularies.remove,
                     args=(session.owner(), kept.hash),
                 )  # fmt: skip

@@ -7,22 +7,16 @@ from engine.corpus import Corpus
 from engine.merges import History, replay
 from engine.tokenizers import train_bpe
 from ui import lesson, merge_keep, merge_player, merge_vocabulary, session
-from ui.text_choice import TEXTS, TextChoice, usable
+from ui.text_choice import TextChoice, name_of, usable
 from ui.words import counted, literal
 from viz import clip
+from wording import words
+
+say = words("ui.merge_lab")
 
 SMALLEST, LARGEST, AT_FIRST = 256, 8192, 512
 SIDEBAR = "sidebar"
-CHOICE = TextChoice(
-    "merges",
-    {
-        "stories": TEXTS["stories"],
-        "python-docs": TEXTS["python-docs"],
-        SIDEBAR: "The text in the sidebar",
-        "pasted": TEXTS["pasted"],
-        "uploaded": TEXTS["uploaded"],
-    },
-)
+CHOICE = TextChoice("merges", ("stories", "python-docs", SIDEBAR, "pasted", "uploaded"))
 SIZE = CHOICE.key("size")
 BY_HAND = "aaabdaaabac"
 
@@ -38,9 +32,8 @@ def draw(text: str) -> None:
     with left:
         CHOICE.draw()
     right.number_input(
-        "Ids to learn", SMALLEST, LARGEST, step=128, key=SIZE, persist_state="session",
-        help="256 are the bytes, which can spell everything. Each further id is one merge: the pair of "
-        "tokens that stands side by side most often becomes a token of its own.",
+        say("ids"), SMALLEST, LARGEST, step=128, key=SIZE, persist_state="session",
+        help=say("ids_help"),
     )  # fmt: skip
     try:
         corpus = _corpus(text)
@@ -62,13 +55,13 @@ def draw(text: str) -> None:
 
 def _corpus(text: str) -> Corpus:
     if CHOICE.kind == SIDEBAR:
-        return texts.own_text(text, name=CHOICE.options[SIDEBAR])
+        return texts.own_text(text, name=name_of(SIDEBAR))
     return CHOICE.corpus()
 
 
 def _source(corpus: Corpus) -> str:
     """How to recall later what was learned from: a pasted text by its first words."""
-    return f"“{clip(' '.join(corpus.text[:200].split()), 30)}”" if corpus.kind == "pasted" else corpus.name
+    return f"“{clip(' '.join(corpus.text[:200].split()), 30)}”" if corpus.kind == "pasted" else corpus.title
 
 
 def learned(corpus: Corpus, vocab_size: int) -> History:
@@ -80,7 +73,7 @@ def learned(corpus: Corpus, vocab_size: int) -> History:
     return _learned(corpus.sha256, vocab_size, corpus.text)
 
 
-@st.cache_resource(max_entries=6, show_spinner="Learning the merges …")
+@st.cache_resource(max_entries=6, show_spinner=say.later("learning"))
 def _learned(fingerprint: str, vocab_size: int, _text: str) -> History:
     return replay(train_bpe(_text, vocab_size), _text)
 
@@ -88,19 +81,14 @@ def _learned(fingerprint: str, vocab_size: int, _text: str) -> History:
 def _outcome(corpus: Corpus, history: History) -> None:
     """What was asked for and what came."""
     asked, got = int(st.session_state[SIZE]), history.tokenizer.vocab_size
-    n_bytes = counted(history.n_bytes, "byte")
-    source = f"Learned from “{literal(CHOICE.options.get(CHOICE.kind, corpus.name))}”, {n_bytes}."
+    told = {"got": got, "merges": history.n_merges, "bytes": counted(history.n_bytes, "byte")}
+    told["text"] = literal(name_of(CHOICE.kind))
     if got < asked:
-        why = (
-            f"after {history.n_merges:,} merges no pair is left to join"
-            if got > SMALLEST
-            else "it has no pair"
-        )
-        st.info(f"Asked {asked:,}, got {got:,}: {why}. {source}")
+        st.info(say("fewer" if got > SMALLEST else "no_pair", asked=asked, **told))
     elif got == SMALLEST:
-        st.info("256 ids are the bytes alone, without merges. Ask for more to see pairs join.")
+        st.info(say("bytes_alone"))
     else:
-        st.caption(f"{got:,} ids: the 256 bytes and {history.n_merges:,} merges. {source}")
+        st.caption(say("as_asked", **told))
 
 
 def _set(kind: str, size: int, position: int, text: str | None = None) -> None:
@@ -119,22 +107,8 @@ def _from_the_start() -> None:
 
 def _try_this() -> None:
     lesson.try_this(
-        lesson.Step(
-            "Eleven letters, three merges: small enough to do on paper first.",
-            "Merge by hand",
-            _set,
-            (SIDEBAR, 259, 1, BY_HAND),
-        ),
-        lesson.Step(
-            "From bytes to words: in which order do letters, endings and whole words appear?",
-            "Play from the start",
-            _from_the_start,
-        ),
-        lesson.Step(
-            "Learn from another kind of text. Which pair comes first now?",
-            "Learn from Python’s help",
-            _set,
-            ("python-docs", AT_FIRST, 1),
-        ),
+        lesson.Step(say("by_hand"), say("by_hand_button"), _set, (SIDEBAR, 259, 1, BY_HAND)),
+        lesson.Step(say("play"), say("play_button"), _from_the_start),
+        lesson.Step(say("other"), say("other_button"), _set, ("python-docs", AT_FIRST, 1)),
         key="merges_try",
     )

@@ -10,9 +10,12 @@ from engine.tokenizers import Token, Tokenizer, whole_graphemes
 from ui import worked, worked_merges
 from ui.components import merge_chips, show, token_strip
 from ui.player import Player
+from wording import words
+
+say = words("ui.merge_player")
 
 MOST = 200  # tokens drawn; the counts are of the whole text
-PLAYER = Player("merges", "merges_n", "Merges made", "merge")
+PLAYER = Player("merges", "merges_n", "merge")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +52,12 @@ def _picture(history: History, text: str, n: int, playing: bool) -> None:
 def _merge(history: History, n: int) -> None:
     """The merge itself, large."""
     if n == 0:
-        st.markdown("**Raw bytes**")
-        st.write("No merge yet. Each byte is a token, and its id is its value, 0 to 255.")
+        st.markdown(say("raw_bytes"))
+        st.write(say("no_merge"))
         return
     left, right = history.pairs[n - 1].tolist()
     new = 255 + n
-    st.markdown(f"**Merge {n:,}** joined this pair {_times(int(history.counts[n - 1]))}")
+    st.markdown(say("joined", merge=n, n=int(history.counts[n - 1])))
     merge_chips([(i, history.data[i]) for i in (left, right, new)], key="merges_chips")
 
 
@@ -63,25 +66,20 @@ def _text(history: History, text: str, n: int) -> None:
     piece = cut(history.tokenizer, n, text)
     new = 255 + n if n else -1
     tokens = [token for segment in piece.segments for token in segment]
-    st.markdown("**Your text** after this merge" if n else "**Your text** in bytes")
-    words = f"{piece.n_tokens:,} tokens for {len(text.encode()):,} bytes."
+    st.markdown(say("text_after") if n else say("text_bytes"))
+    said = [say("size", tokens=piece.n_tokens, bytes=len(text.encode()))]
     if n:
-        found = f"in it {_times(piece.n_new)}" if piece.n_new else "not in it"
-        words += f" The new token is {found}."
+        said.append(say("new_token", n=piece.n_new) if piece.n_new else say("no_new_token"))
     if piece.n_tokens > MOST:
-        words += f" The first {MOST} tokens are drawn."
-    st.caption(words)
+        said.append(say("cut_short", most=MOST))
+    st.caption(" ".join(said))
     token_strip(
         piece.segments,
         key="merges_strip",
-        values=["new" if token.id == new else "" for token in tokens] if piece.n_new else None,
+        values=[say("new") if token.id == new else "" for token in tokens] if piece.n_new else None,
         colors=[viz.MODEL if token.id == new else viz.token_color(token.id) for token in tokens],
-        label="Your text, cut with the merges made so far",
+        label=say("strip"),
     )
-
-
-def _times(n: int) -> str:
-    return "once" if n == 1 else f"{n:,} times"
 
 
 def _numbers(history: History, n: int) -> None:

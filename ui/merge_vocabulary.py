@@ -9,6 +9,9 @@ import viz
 from engine.merges import N_BYTES, History
 from ui import worked_merges
 from ui.components import show
+from wording import words
+
+say = words("ui.merge_vocabulary")
 
 _TOKEN, _TABLE, _FIND = "merges_token", "merges_table", "merges_find"
 _LONGEST = 48  # characters of a cell
@@ -27,7 +30,7 @@ class Rows:
 
 def draw(history: History) -> None:
     """Draw the figures, the table and the chosen token."""
-    st.subheader("The vocabulary")
+    st.subheader(say("title"))
     st.fragment(_vocabulary)(history)
 
 
@@ -37,16 +40,13 @@ def _vocabulary(history: History) -> None:
     chosen, rows = int(st.session_state[_TOKEN]), _rows(history.tokenizer.hash, history.n_bytes, history)
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown("**How long its tokens are**")
+        st.markdown(say("lengths"))
         show(viz.token_lengths(history.sizes), key="merges_lengths")
     with right:
-        st.markdown("**How often each is used**")
+        st.markdown(say("uses"))
         show(viz.token_uses(rows.texts, history.uses, chosen=chosen), key="merges_uses")
         never = int((history.uses == 0).sum())
-        st.caption(
-            f"{never:,} of {last + 1:,} tokens are not used and have no point: bytes that the text does not "
-            "hold, and steps on the way to longer tokens that took them all."
-        )
+        st.caption(say("never_used", n=never, of=last + 1))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         _table(rows)
@@ -62,28 +62,29 @@ def _rows(vocabulary: str, n_bytes: int, _history: History) -> Rows:
     return Rows(
         texts,
         [one[:_HEX].hex(" ").upper() + (" …" if len(one) > _HEX else "") for one in data],
-        [f"{texts[pair[0]]} + {texts[pair[1]]}" if pair else "a byte" for pair in made],
+        [f"{texts[pair[0]]} + {texts[pair[1]]}" if pair else "" for pair in made],
         _history.uses.tolist(),
     )
 
 
 def _table(rows: Rows) -> None:
     query = st.text_input(
-        "Find tokens", key=_FIND, persist_state="session", placeholder="part of a token, or an id", live=True
+        say("find"), key=_FIND, persist_state="session", placeholder=say("find_hint"), live=True
     )
     ids = found(rows.texts, query)
     if not ids:
-        st.caption("No token holds this. Write a space as · or as a space.")
+        st.caption(say("found_none"))
         return
     st.dataframe(
         {
             "id": ids,
             "text": [rows.texts[i] for i in ids],
             "bytes": [rows.hexes[i] for i in ids],
-            "built from": [rows.built[i] for i in ids],
-            "uses at the end": [rows.uses[i] for i in ids],
+            "built_from": [rows.built[i] or say("a_byte") for i in ids],
+            "uses": [rows.uses[i] for i in ids],
         },
         hide_index=True,
+        column_config=say.table("column"),
         height=330,
         key=_TABLE,
         on_select=partial(_pick, ids),
@@ -111,8 +112,8 @@ def _one(history: History, rows: Rows, last: int) -> None:
     """The chosen token: how it was built, and how much of the text it is."""
     chosen = int(
         st.number_input(
-            "How was it built? Id of a token", 0, last, key=_TOKEN, persist_state="session",
-            help="Or press a row of the table.",
+            say("built"), 0, last, key=_TOKEN, persist_state="session",
+            help=say("built_help"),
         )
     )  # fmt: skip
     st.code(viz.merge_tree(chosen, history.parts, rows.texts.__getitem__), language=None, height=220)

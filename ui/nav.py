@@ -4,9 +4,11 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
+from ui import address
 from wording import words
 
 _MARK = "_from_app"
+_EVERYWHERE = ("lang", "model", "text")  # in the address of every page
 say = words("ui.nav")
 
 
@@ -90,7 +92,16 @@ def require_app() -> None:
         st.rerun()
 
 
-def link(name: str, label: str | None = None, **query: str) -> None:
-    """A link to a page, by the name of its script. `query` goes into the address."""
+def link(name: str, label: str | None = None, *, icon: str | None = None, **query: str) -> None:
+    """A link to a page, by the name of its script. `query` goes into the address; "" is no icon.
+
+    A link to the page that it stands on keeps what is true for all pages: a name that is missing in the new
+    address would be taken as wiped out there.
+    """
     info = next(info for info in PAGES if info.name == name)
-    st.page_link(info.file, label=label or info.title, icon=info.icon, query_params=query or None)
+    kept = {key: st.query_params[key] for key in _EVERYWHERE if key in st.query_params}
+    query = {**kept, **query} if name == address.page() else query
+    st.page_link(
+        info.file, label=label or info.title, icon=info.icon if icon is None else icon or None,
+        query_params=query or None,
+    )  # fmt: skip

@@ -22,13 +22,15 @@ from ui.resources import ModelRef
 from ui.words import counted, duration
 from viz import NEUTRAL, format_count, format_tick, surprisal_color, visible
 from viz.along import surprisal_by_block
+from wording import words
+
+say = words("ui.next_long")
 
 DRAWN = 300  # tokens of the strip and of the table
 AT_ONCE = 4096  # tokens that go through the model without being asked for: about a second
 LINES = 40  # a strip of more tokens scrolls, so that the picture stays in sight
 KEPT = 8  # results that a person keeps
-SHARES = {1: "the whole context", 2: "½ of it", 4: "¼ of it", 8: "⅛ of it"}
-DIVERGED = "The model's output is not finite: its training diverged. Choose another model."
+SHARES = (1, 2, 4, 8)  # the window moves by the context divided by one of these
 _STORE, _PRESSED = "_next_token_scored", "_next_token_score_now"
 
 
@@ -99,16 +101,25 @@ def job_of(ref: ModelRef, text: str, stride: int) -> Job:
     return store[key]
 
 
+def diverged() -> str:
+    """What to say of a model whose output is not finite."""
+    return say("diverged")
+
+
 def run(job: Job, ref: ModelRef) -> None:
     """Score what is left, with progress; what is done stays if the page is left or stopped."""
     model, n = resources.load(ref).model, len(job.ids) - 1
-    bar = st.progress(0.0, "Scoring …")
+    bar = st.progress(0.0, say("scoring"))
     began = time.monotonic()
     for part in score_parts(model, job.ids.tolist(), job.windows[job.done :]):
         job.add(part, time.monotonic() - began)
         scored, rest = job.windows[job.done - 1].end, job.left()
-        eta = f", about {duration(rest)} left" if rest > 1 else ""
-        bar.progress(job.done / len(job.windows), f"{format_count(scored)} of {counted(n, 'token')}{eta}")
+        far = {"scored": format_count(scored), "all": counted(n, "token")}
+        if rest > 1:
+            told = say("scored_with_estimate", **far, left=duration(rest))
+        else:
+            told = say("scored", **far)
+        bar.progress(job.done / len(job.windows), told)
         began = time.monotonic()
     bar.empty()
 
@@ -121,12 +132,11 @@ def any_length(ref: ModelRef, text: str, unit: str) -> None:
     except ValueError as error:
         lesson.explain(error)
     if n < 2:
-        st.info("Scoring needs at least 2 tokens: the first is given, and nothing predicts it.")
+        st.info(say("too_short"))
         return
     share = st.segmented_control(
-        "Move the window by", list(SHARES), default=2, required=True,
-        format_func=SHARES.__getitem__, key="next_token_stride", persist_state="session",
-        help="The model sees a window of tokens. Smaller moves give each token more context, for more work.",
+        say("stride"), SHARES, default=2, required=True, format_func=lambda n: say(f"share.{n}"),
+        key="next_token_stride", persist_state="session", help=say("stride_help"),
     )  # fmt: skip
     stride = max(1, ref.context_length // int(share))
     job = job_of(ref, text, stride)
@@ -147,12 +157,12 @@ def _press() -> None:
 def ask(*jobs: Job) -> bool:
     """The button that starts long work or goes on with it."""
     share = sum(job.done for job in jobs) / sum(len(job.windows) for job in jobs)
-    label = f"Go on ({share:.0%} done)" if share else "Score the whole text"
+    label = say("go_on", share=share) if share else say("begin")
     pressed = bool(st.session_state.pop(_PRESSED, False))
     st.button(label, key="score_all", type="primary", icon=":material/play_arrow:", on_click=_press)
     left = sum(job.left() for job in jobs)
     if not pressed and left > 1:
-        st.caption(f"About {duration(left)} left.")
+        st.caption(say("about_left", left=duration(left)))
     return pressed
 
 
@@ -160,24 +170,24 @@ def _plan(job: Job, ref: ModelRef) -> None:
     """How much each token sees and how much work that is, known before anything is computed."""
     sizes = context_sizes(job.windows)
     full = sizes[ref.context_length :] if len(sizes) > ref.context_length else sizes
-    least = f"at least {counted(int(full.min()), 'earlier token')}"
-    each = least if len(sizes) > ref.context_length else "all earlier tokens"
-    read = tokens_read(job.windows)
-    st.caption(
-        f"{counted(len(job.ids), 'token')}, {counted(len(job.windows), 'window')} of up to "
-        f"{format_count(ref.context_length)}; the model reads {counted(read, 'token')} for that. "
-        f"Before each scored token it sees {each} of the text; the median is "
-        f"{format_tick(float(np.median(sizes)))}."
-    )
+    work = {
+        "tokens": counted(len(job.ids), "token"),
+        "windows": counted(len(job.windows), "window"),
+        "context": format_count(ref.context_length),
+        "read": counted(tokens_read(job.windows), "token"),
+        "median": format_tick(float(np.median(sizes))),
+    }
+    if len(sizes) > ref.context_length:
+        st.caption(say("plan", **work, least=counted(int(full.min()), "earlier token")))
+    else:
+        st.caption(say("plan_all", **work))
 
 
 def _result(job: Job, ref: ModelRef, text: str, unit: str) -> None:
     """Strip of the beginning, surprise along the text, the totals worked out, a table, a download."""
     log_probs, tokenizer = job.log_probs, resources.tokenizer(ref)
     if not np.isfinite(log_probs).all():
-        lesson.explain(
-            ValueError("The model's output is not finite: its training diverged. Choose another model.")
-        )
+        lesson.explain(ValueError(diverged()))
     n, surprise = len(log_probs), surprisal(log_probs, unit)
     most = float(surprisal(-math.log(resources.load(ref).model.config.vocab_size), unit))
     shown = min(n, DRAWN)
@@ -185,39 +195,43 @@ def _result(job: Job, ref: ModelRef, text: str, unit: str) -> None:
         token_strip(
             tokenizer.segments(text, most=shown + 1),
             key="next_token_long_strip",
-            values=["given", *(lesson.brief(x) for x in surprise[:shown].tolist())],
+            values=[say("given"), *(lesson.brief(x) for x in surprise[:shown].tolist())],
             colors=[NEUTRAL, *(surprisal_color(x, most) for x in surprise[:shown].tolist())],
-            label="The beginning of the text, each token with its surprise",
+            label=say("strip"),
         )
     if shown < len(job.ids) - 1:
-        total, scored = format_count(len(job.ids)), "all" if job.finished else f"the {format_count(n)} scored"
-        st.caption(f"Showing the first {shown + 1} of {total} tokens; the numbers below count {scored}.")
+        part = {"shown": shown + 1, "total": format_count(len(job.ids))}
+        st.caption(say("drawn", **part) if job.finished else say("drawn_so_far", **part, n=format_count(n)))
     show(surprisal_by_block(surprise, unit=unit), key="next_token_long")
     left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
     n_bytes = _bytes_scored(job, ref)
     left.latex(worked_text.corpus(float(log_probs.sum()), n, n_bytes, unit=unit))
     sizes = context_sizes(job.windows[: job.done])
     right.caption(
-        f"One average over all {counted(n, 'scored token')} ({counted(n_bytes, 'byte')}), not a mean "
-        "of the windows’ perplexities. Perplexity is per token of this vocabulary; bits per byte can be "
-        f"compared across vocabularies. Context: {format_count(int(sizes.min()))} to "
-        f"{counted(int(sizes.max()), 'token')}, median {format_tick(float(np.median(sizes)))}."
+        say(
+            "average",
+            tokens=counted(n, "scored token"),
+            n_bytes=counted(n_bytes, "byte"),
+            least=format_count(int(sizes.min())),
+            most=counted(int(sizes.max()), "token"),
+            median=format_tick(float(np.median(sizes))),
+        )
     )
     names = [visible(tokenizer.token_bytes(int(i))) for i in job.ids[1 : shown + 1]]
+    numbers = {say("column.probability"): np.exp(log_probs[:shown]),
+               say("column.surprise", unit=unit): surprise[:shown]}  # fmt: skip
     st.dataframe(
         {
-            "position": list(range(1, shown + 1)),
-            "token": names,
-            "probability": np.exp(log_probs[:shown]),
-            f"surprise ({unit})": surprise[:shown],
-            "context (tokens)": sizes[:shown],
+            say("column.position"): list(range(1, shown + 1)),
+            say("column.token"): names,
+            **numbers,
+            say("column.context"): sizes[:shown],
         },
         hide_index=True, height=260, key="next_token_long_table",
-        column_config={name: st.column_config.NumberColumn(format="%.6f")
-                       for name in ("probability", f"surprise ({unit})")},
+        column_config={name: st.column_config.NumberColumn(format="%.6f") for name in numbers},
     )  # fmt: skip
     st.download_button(
-        "Download all tokens (CSV)",
+        say("download"),
         lambda: table_csv(job.ids, log_probs, sizes, tokenizer.token_bytes),
         file_name="surprise.csv", mime="text/csv", key="next_token_long_csv", on_click="ignore",
         icon=":material/download:", type="tertiary",
@@ -242,15 +256,15 @@ def _compared(ref: ModelRef, text: str, unit: str) -> None:
             loss = float(-job.log_probs.mean())
             rows.append(
                 {
-                    "window moves by": stride,
-                    "tokens through the model": tokens_read(job.windows),
-                    "median context": float(np.median(context_sizes(job.windows))),
-                    f"loss ({unit} per token)": float(surprisal(-loss, unit)),
-                    "perplexity": perplexity(loss),
+                    say("column.stride"): stride,
+                    say("column.read"): tokens_read(job.windows),
+                    say("column.median"): float(np.median(context_sizes(job.windows))),
+                    say("column.loss", unit=unit): float(surprisal(-loss, unit)),
+                    say("column.perplexity"): perplexity(loss),
                 }
             )
     if len(rows) > 1:
-        st.markdown("**More context, more work**")
+        st.markdown(say("strides"))
         st.dataframe(
             {name: [row[name] for row in rows] for name in rows[0]},
             hide_index=True, key="next_token_strides",
@@ -267,7 +281,7 @@ def table_csv(
     """All scored tokens as CSV: position, token, id, natural log of its probability, context."""
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(["position", "token", "id", "ln p (nats)", "context (tokens)"])
+    writer.writerow([say(f"column.{name}") for name in ("position", "token", "id", "log", "context")])
     for i, (log_prob, size) in enumerate(zip(log_probs.tolist(), sizes.tolist(), strict=True), start=1):
         token_id = int(ids[i])
         writer.writerow([i, safe_cell(visible(bytes_of(token_id))), token_id, f"{log_prob:.9g}", size])

@@ -8,9 +8,12 @@ import streamlit as st
 from engine import own_vocabularies
 from engine.own_vocabularies import OwnVocabulary
 from ui import session
+from wording import words
 
 if TYPE_CHECKING:
     from engine.tokenizers import Tokenizer
+
+say = words("ui.own_tokenizers")
 
 _PREFIX = "own:"
 
@@ -28,7 +31,7 @@ def is_own(choice: str) -> bool:
 def names() -> dict[str, str]:
     """Choices and what they are called, newest first; no two alike."""
     called = {
-        option(kept.hash): f"My tokenizer: {kept.name}, learned from {kept.learned_from}"
+        option(kept.hash): say("called", name=kept.name, learned_from=kept.learned_from)
         for kept in listed()[0]
     }
     often = Counter(called.values())

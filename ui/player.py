@@ -7,6 +7,10 @@ from typing import Literal
 
 import streamlit as st
 
+from wording import words
+
+say = words("ui.player")
+
 PACE = 1.0  # seconds between two steps when they play by themselves
 AWAY = 8.0  # seconds without a step after which playing has ended: somebody left the page
 
@@ -18,14 +22,12 @@ class Player:
     Attributes:
         name: first part of the session keys.
         key: session key of the slider, which holds the step.
-        label: of the slider.
-        thing: what one step is, such as "merge".
+        thing: what one step is: "step" or "merge".
         width: of the slider, in pixels or "stretch".
     """
 
     name: str
     key: str
-    label: str
     thing: str = "step"
     width: int | Literal["stretch"] = "stretch"
 
@@ -97,17 +99,19 @@ class Player:
         n = self.step
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.button(
-                "Back", icon=":material/chevron_left:", key=f"{self.name}_back", on_click=self.go,
-                args=(n - 1,), disabled=n == 0, help=f"One {self.thing} back",
+                say("back"), icon=":material/chevron_left:", key=f"{self.name}_back", on_click=self.go,
+                args=(n - 1,), disabled=n == 0, help=say(f"one_back.{self.thing}"),
             )  # fmt: skip
             st.button(
-                "Forward", icon=":material/chevron_right:", key=f"{self.name}_forward", on_click=self.go,
-                args=(n + 1,), disabled=n == last, help=f"One {self.thing} forward",
+                say("forward"), icon=":material/chevron_right:", key=f"{self.name}_forward", on_click=self.go,
+                args=(n + 1,), disabled=n == last, help=say(f"one_forward.{self.thing}"),
             )  # fmt: skip
             st.button(
-                "Pause" if playing else "Play",
+                say("pause") if playing else say("play"),
                 icon=":material/pause:" if playing else ":material/play_arrow:",
                 key=f"{self.name}_play", width=110, on_click=self._toggle, args=(n, last),
             )  # fmt: skip
-            st.slider(self.label, 0, last, key=self.key, persist_state="session", width=self.width)
+            st.slider(
+                say(f"done.{self.thing}"), 0, last, key=self.key, persist_state="session", width=self.width
+            )
         return n

@@ -6,6 +6,9 @@ from ui import resources
 from ui.lesson import literal
 from ui.resources import ModelRef
 from viz import clip, format_prob, visible
+from wording import words
+
+say = words("ui.possible")
 
 LONGEST = 20_000  # characters that are checked
 _WORDS = 5
@@ -20,17 +23,14 @@ def possible_story(ref: ModelRef, text: str) -> bool:
     if oracle is None or not text:
         return False
     if len(text) > LONGEST:
-        st.caption(f"Only texts of up to {LONGEST:,} characters are checked for being a possible story.")
+        st.caption(say("too_long", most=LONGEST))
         return False
     found = oracle.legal_prefix(text, n_expected=_WORDS)
-    words = ", ".join(f"**{literal(visible(word))}** {format_prob(share)}" for word, share in found.expected)
+    expected = ", ".join(f"**{literal(visible(word))}** {format_prob(share)}" for word, share in found.expected)
     if found.complete:
-        st.caption(f"✓ The stories can go like this. After the whole text could come: {words}.")
+        st.caption(say("possible", expected=expected))
         return False
     begin = max(text.rfind(" ", 0, found.n_chars + 1), text.rfind("\n", 0, found.n_chars), 0)
     word = literal(visible(clip(text[begin:].split("\n")[0].strip().partition(" ")[0] or text[begin:], 24)))
-    st.caption(
-        f"✗ No story goes like this: it breaks at **{word}** (character {found.n_chars}, counted from 0). "
-        f"Possible there: {words}."
-    )
+    st.caption(say("impossible", word=word, at=found.n_chars, expected=expected))
     return True

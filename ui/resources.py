@@ -17,6 +17,8 @@ import streamlit as st
 from numpy.typing import NDArray
 from safetensors import safe_open
 
+from wording import words
+
 if TYPE_CHECKING:
     # these import torch: 1.5 s that the first picture does not wait for
     from engine.checkpoints import Checkpoint
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from engine.tokenizers import Token, Tokenizer
     from engine.trace import Trace
 
+say = words("ui.resources")
 ROOT = Path(__file__).parent.parent
 PRETRAINED = ROOT / "pretrained"
 _DESCRIPTION = "checkpoint.json"
@@ -64,8 +67,8 @@ class ModelRef:
 
     @property
     def label(self) -> str:
-        """As the picker and the address show it: no number in it changes while a run goes on."""
-        return self.name if self.kind == "shipped" else f"My run: {self.name} ({self.id[-4:]})"
+        """As the picker shows it: no number in it changes while a run goes on."""
+        return self.name if self.kind == "shipped" else say("own_run", name=self.name, end=self.id[-4:])
 
 
 @st.cache_resource(show_spinner=False)
@@ -206,7 +209,7 @@ def _load_moment(folder: str, identity: str, model_id: str) -> "Checkpoint":
     return _open(folder, identity, model_id)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Opening the model …")
+@st.cache_resource(max_entries=8, show_spinner=say.later("opening"))
 def _load(folder: str, identity: str, model_id: str) -> "Checkpoint":
     return _open(folder, identity, model_id)
 
@@ -298,7 +301,7 @@ def oracle_for(ref: ModelRef) -> "Oracle | None":
     return _oracle(ref) if ref.corpus == "stories" else None
 
 
-@st.cache_resource(max_entries=4, show_spinner="Reading the story grammar …")
+@st.cache_resource(max_entries=4, show_spinner=say.later("reading_grammar"))
 def _oracle(ref: ModelRef) -> "Oracle | None":
     from engine.grammar import default_grammar
     from engine.oracle import Oracle

@@ -6,9 +6,12 @@ import streamlit as st
 
 from ui import resources, session
 from ui.lesson import literal
+from wording import words
 
 if TYPE_CHECKING:
     from engine.runs import RunInfo
+
+say = words("ui.run_choice")
 
 _SHOWN, _IN_ADDRESS, _PROBLEM = "_training_run", "_training_run_in_address", "_training_problem"
 _POINT_UP = "_training_point_up"
@@ -68,7 +71,7 @@ def point_up() -> None:
 def show_problem() -> None:
     """Draw the sentence of `problem`, and that of `point_up`."""
     if st.session_state.pop(_POINT_UP, False):
-        st.toast("The new run is at the top of the page.", icon=":material/arrow_upward:")
+        st.toast(say("new_run_on_top"), icon=":material/arrow_upward:")
     message = st.session_state.pop(_PROBLEM, "")
     if message:
         st.error(literal(message))

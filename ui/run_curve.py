@@ -14,52 +14,25 @@ from ui import resources, session
 from ui.cells import table_csv
 from ui.components import live_curve
 from ui.words import counted
+from wording import words
 
 if TYPE_CHECKING:
     from engine.runs import RunInfo
 
+say = words("ui.run_curve")
+
 HEIGHT = 280
 HALF_LIVES = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
-_COUNTED = {
-    "unigram": "unigram: how frequent each token is",
-    "bigram": "bigram: counts of pairs",
-    "trigram": "trigram: counts of triples",
+COUNTED = ("unigram", "bigram", "trigram")
+# What can be drawn: its lines, each a name in `reading.quantity`, its look, and whether it is noisy enough to
+# be smoothed.
+QUANTITIES: dict[str, tuple[tuple[str, str, bool], ...]] = {
+    "loss": (("loss", "train", True), ("val_loss", "valid", False)),
+    "bits_per_byte": (("bits_per_byte", "valid", False),),
+    "grad_norm": (("grad_norm", "train", True),),
+    "learning_rate": (("learning_rate", "valid", False),),
+    "tokens_per_second": (("tokens_per_second", "train", True),),
 }
-FLOOR = "the floor: no model can beat this"
-
-
-class Quantity(NamedTuple):
-    """A choice of what is drawn: its name on the screen, title of the axis, unit, and its lines.
-
-    A line is a name in `reading.quantity`, its name in the legend, its look, and whether it is noisy enough
-    to be smoothed.
-    """
-
-    label: str
-    title: str
-    unit: str
-    lines: tuple[tuple[str, str, str, bool], ...]
-
-
-LOSS = (("loss", "training", "train", True), ("val_loss", "validation", "valid", False))
-QUANTITIES = {
-    "loss": Quantity("Loss", "loss (nats per token)", "nats", LOSS),
-    "bits_per_byte": Quantity(
-        "Bits per byte", "bits per byte", "bits per byte",
-        (("bits_per_byte", "validation", "valid", False),),
-    ),
-    "grad_norm": Quantity(
-        "Gradient norm", "gradient norm, before clipping", "",
-        (("grad_norm", "gradient norm", "train", True),),
-    ),
-    "learning_rate": Quantity(
-        "Learning rate", "learning rate", "", (("learning_rate", "learning rate", "valid", False),)
-    ),
-    "tokens_per_second": Quantity(
-        "Speed", "tokens a second", "tokens a second",
-        (("tokens_per_second", "tokens a second", "train", True),),
-    ),
-}  # fmt: skip
 
 
 class Look(NamedTuple):
@@ -75,9 +48,9 @@ def choose() -> str:
     """The control for the quantity; gives its name."""
     return str(
         st.segmented_control(
-            "Quantity",
+            say("quantity"),
             list(QUANTITIES),
-            format_func=lambda name: QUANTITIES[name].label,
+            format_func=lambda name: say(f"choice.{name}"),
             default="loss",
             required=True,
             key="training_quantity",
@@ -119,7 +92,7 @@ def draw(
         key=f"training_curve_{info.id}",
         objective=info.model.objective,
         y_title=y_title(name, info.model.objective),
-        unit=QUANTITIES[name].unit,
+        unit=say(f"unit.{name}"),
         perplexity_axis=name == "loss",
         log_x=look.log_x,
         log_y=look.log_y,
@@ -133,45 +106,45 @@ def draw(
 def y_title(name: str, objective: str) -> str:
     """Title of the axis with its unit; a masked loss is another quantity and has another name."""
     masked = name == "loss" and objective == "mlm"
-    return "masked-token loss (nats per hidden token)" if masked else QUANTITIES[name].title
+    return say("axis_of_masked_loss") if masked else say(f"axis.{name}")
 
 
 def _no_bits(info: "RunInfo") -> str:
     if info.model.objective == "mlm":
-        return "A masked model has no bits per byte: it is asked for some tokens only, and sees those around."
-    return "No bits per byte yet: they are measured on the validation text, at each evaluation."
+        return say("no_bits_of_masked")
+    return say("no_bits_yet")
 
 
 def controls(info: "RunInfo") -> Look:
     """Smoothing, logarithmic axes, and another run to compare with."""
     half_life = st.select_slider(
-        "Smoothing",
+        say("smoothing"),
         HALF_LIVES,
         value=0,
-        format_func=lambda steps: counted(steps, "step") if steps else "none",
+        format_func=lambda steps: counted(steps, "step") if steps else say("no_smoothing"),
         key="training_smoothing",
         persist_state="session",
-        help="Half-life: each point becomes a mean of those before it, in which a step counts half as much "
-        "after so many more, so it lags behind a curve that falls. The faint line is what was measured.",
+        help=say("half_life"),
     )
     with st.container(horizontal=True, gap="medium"):
-        log_x = st.toggle("Log steps", key="training_log_x", persist_state="session")
-        log_y = st.toggle("Log values", key="training_log_y", persist_state="session")
+        log_x = st.toggle(say("log_steps"), key="training_log_x", persist_state="session")
+        log_y = st.toggle(say("log_values"), key="training_log_y", persist_state="session")
     return Look(int(half_life), log_x, log_y, _compared(info))
 
 
 def _series(run_id: str, records: list[Record], name: str, half_life: int) -> list[viz.Series]:
     lines = []
-    for quantity, label, role, noisy in QUANTITIES[name].lines:
+    for quantity, role, noisy in QUANTITIES[name]:
+        label = say(f"line.{quantity}")
         found = _line(run_id, str(records[-1:]), len(records), quantity, half_life if noisy else 0, records)
         raw, smoothed = found
         if smoothed is not None:
             lines += [
-                viz.Series(f"{label}, each step", *raw, "raw"),
-                viz.Series(f"{label}, smoothed", *smoothed, "smooth"),
+                viz.Series(say("each_step", label=label), *raw, "raw"),
+                viz.Series(say("smoothed", label=label), *smoothed, "smooth"),
             ]
         elif len(raw[0]) or role == "train":
-            lines.append(viz.Series(f"{label}, each step" if noisy else label, *raw, role))
+            lines.append(viz.Series(say("each_step", label=label) if noisy else label, *raw, role))
     return lines
 
 
@@ -188,7 +161,7 @@ def _line(
 
 def _series_of_other(other: "RunInfo", name: str) -> list[viz.Series]:
     records = resources.run_store().history(other.id)
-    lines = [reading.quantity(records, quantity) for quantity, _, _, _ in reversed(QUANTITIES[name].lines)]
+    lines = [reading.quantity(records, quantity) for quantity, _, _ in reversed(QUANTITIES[name])]
     found = next((line for line in lines if len(line[0])), None)
     return [] if found is None else [viz.Series(other.name, *found, "other")]
 
@@ -196,7 +169,7 @@ def _series_of_other(other: "RunInfo", name: str) -> list[viz.Series]:
 def references(info: "RunInfo", records: list[Record], name: str) -> list[viz.Reference]:
     """Horizontal lines: guessing, counting and the floor for a loss, the clip for the gradient."""
     if name == "grad_norm" and info.train.grad_clip:
-        return [viz.Reference(info.train.grad_clip, "clipped above this")]
+        return [viz.Reference(info.train.grad_clip, say("clipped"))]
     if name not in ("loss", "bits_per_byte"):
         return []
     unit = "nats" if name == "loss" else "bits_per_byte"
@@ -205,11 +178,11 @@ def references(info: "RunInfo", records: list[Record], name: str) -> list[viz.Re
         found["uniform"] = math.log(info.model.vocab_size)  # the same line, known from the first moment on
     lines = []
     if "uniform" in found:
-        label = "ln V: guessing uniformly" if name == "loss" else "guessing uniformly"
+        label = say("guessing_ln_v") if name == "loss" else say("guessing")
         lines.append(viz.Reference(found["uniform"], label, "start"))
-    lines += [viz.Reference(found[key], label, key) for key, label in _COUNTED.items() if key in found]
+    lines += [viz.Reference(found[key], say(f"counted.{key}"), key) for key in COUNTED if key in found]
     floor = reading.floor_of(records, unit)
-    return lines if floor is None else [*lines, viz.Reference(floor, FLOOR, "floor")]
+    return lines if floor is None else [*lines, viz.Reference(floor, say("floor"), "floor")]
 
 
 def take_away(run_id: str) -> None:
@@ -219,7 +192,7 @@ def take_away(run_id: str) -> None:
     offered there would be forgotten.
     """
     st.download_button(
-        "Numbers (CSV)",
+        say("numbers_csv"),
         lambda: table_csv(pd.DataFrame(reading.table(resources.run_store().history(run_id)))),
         file_name=f"{run_id}.csv",
         mime="text/csv",
@@ -227,7 +200,7 @@ def take_away(run_id: str) -> None:
         icon=":material/download:",
         type="tertiary",
         on_click="ignore",
-        help="Every recorded step and every quantity, none left out.",
+        help=say("numbers_help"),
     )
 
 
@@ -244,20 +217,25 @@ def _compared(info: "RunInfo") -> "RunInfo | None":
     if not others:
         return None
     chosen = st.selectbox(
-        "Compare with",
+        say("compare"),
         list(others),
         index=None,
         format_func=lambda run_id: _label(others[run_id]) if run_id in others else "",
         key="training_compare",
-        placeholder="compare with",
+        placeholder=say("compare_placeholder"),
         label_visibility="collapsed",
-        help="Runs of the same text, vocabulary and objective. The view Runs shows what differs.",
+        help=say("compare_help"),
     )
     return others.get(chosen or "")
 
 
 def _label(info: "RunInfo") -> str:
     config = info.train
-    return (
-        f"{info.name} · {config.optimizer} {config.learning_rate:g} · {info.steps} steps · seed {config.seed}"
+    return say(
+        "run",
+        name=info.name,
+        optimizer=config.optimizer,
+        rate=f"{config.learning_rate:g}",
+        steps=info.steps,
+        seed=config.seed,
     )

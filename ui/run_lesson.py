@@ -10,9 +10,12 @@ import viz
 from engine import reading
 from engine.reading import Reading, Record
 from ui.worked import tex, tie
+from wording import words
 
 if TYPE_CHECKING:
     from engine.runs import RunInfo
+
+say = words("ui.run_lesson")
 
 DIGITS = 4  # significant, of a worked result
 _CHOSEN = "_training_chosen"
@@ -26,14 +29,14 @@ def samples(records: list[Record]) -> None:
         return
     last = found[-1]
     causal = "prompt" in last
-    st.subheader("What it writes" if causal else "What it fills in")
+    st.subheader(say("what_writes") if causal else say("what_fills"))
     if not causal:
-        _line("asked", last["masked"])
+        _line(say("asked"), last["masked"])
     for index in sorted({0, len(found) // 2, len(found) - 1}, reverse=True):
         record = found[index]
-        _line(f"step {viz.format_count(record['step'])}", record.get("prompt", "") + record["text"])
+        _line(say("step", step=record["step"]), record.get("prompt", "") + record["text"])
     if not causal:
-        _line("the truth", last["truth"])
+        _line(say("the_truth"), last["truth"])
 
 
 def _line(name: str, text: str) -> None:
@@ -61,23 +64,23 @@ def choose(run_id: str, step: int | None) -> None:
 
 def worked(info: "RunInfo", records: list[Record], last: Reading) -> None:
     """Loss, perplexity and bits per byte with the run's numbers, at the newest or the chosen evaluation."""
-    st.subheader("The numbers, worked out")
+    st.subheader(say("numbers_worked_out"))
     step = chosen(info.id)
     now = last if step is None else reading.read(records, info.model.vocab_size, step) or last
     with st.container(horizontal=True, vertical_alignment="center"):
         if now.step == last.step:
-            st.caption("Press the curve to work out the numbers at another step.")
+            st.caption(say("press_the_curve"))
         else:
-            st.caption(f"At step {now.step:,}, as pressed on the curve.")
+            st.caption(say("as_pressed", step=now.step))
             st.button(
-                "Back to the newest",
+                say("back_to_newest"),
                 key="training_newest",
                 on_click=choose,
                 args=(info.id, None),
                 type="tertiary",
             )
     if not math.isfinite(now.perplexity):
-        st.markdown("The loss is not finite here, or too large: its perplexity is beyond all numbers.")
+        st.markdown(say("not_finite"))
         return
     _worked_now(info, now)
     _worked_start(info, now)
@@ -85,11 +88,8 @@ def worked(info: "RunInfo", records: list[Record], last: Reading) -> None:
 
 def _worked_now(info: "RunInfo", now: Reading) -> None:
     digits = tie(math.exp, now.loss, digits=DIGITS)
-    token = "token" if info.model.objective == "clm" else "hidden token"
-    which = "validation text" if now.val_loss is not None else "training text"
-    st.markdown(
-        f"At step {now.step:,} a {token} of the {which} costs {tex(now.loss, digits)} nats on average."
-    )
+    which = "validation" if now.val_loss is not None else "training"
+    st.markdown(say(f"costs.{info.model.objective}_{which}", step=now.step, loss=tex(now.loss, digits)))
     name = viz.perplexity_name(info.model.objective)
     st.latex(rf"\text{{{name}}} = e^{{{tex(now.loss, digits)}}} = {tex(now.perplexity, DIGITS)}")
     if now.bits_per_byte and now.bytes_per_token:
@@ -97,27 +97,23 @@ def _worked_now(info: "RunInfo", now: Reading) -> None:
             lambda loss, size: loss / math.log(2) / size, now.loss, now.bytes_per_token, digits=DIGITS
         )
         st.latex(
-            rf"\text{{bits per byte}} = \frac{{{tex(now.loss, digits)}}}"
+            rf"\text{{{say('bits_per_byte')}}} = \frac{{{tex(now.loss, digits)}}}"
             rf"{{\ln 2 \cdot {tex(now.bytes_per_token, digits)}}}"
             rf" = {tex(now.bits_per_byte, DIGITS)}"
         )
-        st.caption(
-            f"A token of this vocabulary is {tex(now.bytes_per_token, DIGITS)} bytes long on average. "
-            "Bits per byte is the number to compare runs with different vocabularies by."
-        )
+        st.caption(say("bytes_per_token", bytes_per_token=tex(now.bytes_per_token, DIGITS)))
 
 
 def _worked_start(info: "RunInfo", now: Reading) -> None:
     size = info.model.vocab_size
-    st.markdown(
-        "Why it starts there: a new model gives each token of the vocabulary about the same probability, 1/V."
-    )
+    st.markdown(say("why_it_starts_there"))
     st.latex(rf"-\ln \tfrac{{1}}{{V}} = \ln V = \ln {size} = {tex(now.start, DIGITS)}")
     if math.isfinite(now.first_loss):
-        st.caption(f"Measured before the first step: {tex(now.first_loss, DIGITS)} nats.")
+        st.caption(say("measured_at_first", first_loss=tex(now.first_loss, DIGITS)))
     if now.floor is not None and now.val_loss is not None:
         floor, loss = round(now.floor, 4), round(now.val_loss, 4)
-        st.markdown(
-            "Where it must stop: even the true source of the stories is surprised by its own choices."
+        st.markdown(say("where_it_must_stop"))
+        st.latex(
+            rf"\text{{{say('loss')}}} - \text{{{say('floor')}}} = {loss:.4f} - {floor:.4f}"
+            rf" = {loss - floor:.4f}"
         )
-        st.latex(rf"\text{{loss}} - \text{{floor}} = {loss:.4f} - {floor:.4f} = {loss - floor:.4f}")

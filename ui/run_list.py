@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from engine import reading
+from engine.corpus import title as corpus_title
 from engine.plan import parameter_count
 from ui import resources, run_choice, session
 from ui.lesson import literal
-from ui.words import LOSS_NAMES, OBJECTIVES, STATES, duration
+from ui.words import STATES, counted, duration, objective_name, state_name
 from viz import format_count, format_number
+from wording import words
 
 if TYPE_CHECKING:
     from engine.runs import RunInfo
+
+say = words("ui.run_list")
 
 FIRST = 6  # shown at once
 
@@ -24,9 +28,9 @@ def draw(shown_id: str | None) -> None:
     runs = resources.run_store().list(session.owner())
     if not runs:
         return
-    st.subheader("My runs")
-    st.caption("A run goes on when you leave this page or close it. You find it here, and can stop it.")
-    every = len(runs) <= FIRST or st.toggle(f"Show all {len(runs)}", key="training_all")
+    st.subheader(say("my_runs"))
+    st.caption(say("a_run_goes_on"))
+    every = len(runs) <= FIRST or st.toggle(say("show_all", n_runs=len(runs)), key="training_all")
     for info in runs if every else runs[:FIRST]:
         _row(info, shown_id)
 
@@ -36,7 +40,8 @@ def _row(info: "RunInfo", shown_id: str | None) -> None:
         what, does = st.columns(2, vertical_alignment="center")
         color, icon = STATES[info.state]
         what.markdown(
-            f":{color}-badge[{icon} {info.state}] **{literal(info.name)}**  \n:small[{_facts(info)}]"
+            f":{color}-badge[{icon} {state_name(info.state)}] **{literal(info.name)}**  \n"
+            f":small[{_facts(info)}]"
         )
         with does.container(horizontal=True, horizontal_alignment="right"):
             _buttons(info, shown_id)
@@ -45,50 +50,50 @@ def _row(info: "RunInfo", shown_id: str | None) -> None:
 def _facts(info: "RunInfo") -> str:
     objective = info.model.objective
     facts = [
-        literal(info.corpus["name"]),
-        OBJECTIVES[objective],
-        f"{format_count(parameter_count(info.model))} parameters",
-        f"{format_count(info.steps)} steps"
+        literal(corpus_title(info.corpus["name"], info.corpus["kind"])),
+        objective_name(objective),
+        say("parameters", n=parameter_count(info.model)),
+        counted(info.steps, "step")
         if info.active
-        else f"step {format_count(info.step)} of {format_count(info.steps)}",
-        f"{duration(time.time() - info.created)} ago",
+        else say("step", step=format_count(info.step), steps=format_count(info.steps)),
+        say("ago", time=duration(time.time() - info.created)),
     ]
     if info.active:
         return " · ".join(facts)  # what goes on changing would soon be wrong: this list is not redrawn
     now = reading.read(resources.run_store().history(info.id), info.model.vocab_size)
     if now is not None and math.isfinite(now.best_loss):
-        name = "training loss" if now.val_loss is None else LOSS_NAMES[objective].lower()
-        facts.append(f"best {name} {format_number(now.best_loss)}")
+        what = "training" if now.val_loss is None else objective
+        facts.append(say(f"best.{what}", loss=format_number(now.best_loss)))
         if now.best_bits_per_byte is not None:
-            facts.append(f"{format_number(now.best_bits_per_byte)} bits per byte")
+            facts.append(say("bits_per_byte", bits=format_number(now.best_bits_per_byte)))
     return " · ".join(facts)
 
 
 def _buttons(info: "RunInfo", shown_id: str | None) -> None:
     if info.id != shown_id:
-        st.button("Show", key=f"training_show_{info.id}", on_click=run_choice.show, args=(info.id,))
+        st.button(say("show"), key=f"training_show_{info.id}", on_click=run_choice.show, args=(info.id,))
     if info.has_checkpoint:
         st.button(
-            "Look inside",
+            say("look_inside"),
             key=f"training_use_{info.id}",
             on_click=session.choose_model,
             args=(f"run:{info.id}",),
-            help="All pages then use this model.",
+            help=say("look_inside_help"),
         )
     if info.active:
         return
     if info.can_resume:
         st.button(
-            "Resume",
+            say("resume"),
             key=f"training_resume_{info.id}",
             on_click=_resume,
             args=(info.id,),
-            help="From its last checkpoint.",
+            help=say("resume_help"),
         )
-    with st.popover("Delete", key=f"training_delete_{info.id}"):
-        st.markdown("The run, its curve and its model are removed for good.")
+    with st.popover(say("delete"), key=f"training_delete_{info.id}"):
+        st.markdown(say("removed_for_good"))
         st.button(
-            "Delete it",
+            say("delete_it"),
             key=f"training_delete_yes_{info.id}",
             type="primary",
             on_click=_delete,

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from ui import nav, run_choice, session
-from ui.words import counted, literal
+from ui.words import literal
 from viz import clip
+from wording import words
 
 if TYPE_CHECKING:
     from engine.runs import RunInfo
 
+say = words("ui.run_player")
+
 WAITING = ("queued", "starting")
-AGAIN = "It would diverge again at the same step. Start a new run with a lower learning rate."
-ALL_DONE = "All its steps are done. Add more."
 
 
 @dataclass(frozen=True)
@@ -32,25 +33,32 @@ class Action:
 def actions(info: "RunInfo") -> list[Action]:
     """The buttons of one's own run in their order; always the same places, so that none jumps away."""
     more = max(100, info.train.steps // 2)
-    waits = f"It is {info.state}." if info.state in WAITING else ""
-    ended = AGAIN if info.diverged else ALL_DONE if info.state == "finished" else ""
+    waits = say(f"waits.{info.state}") if info.state in WAITING else ""
+    again, all_done = say("would_diverge_again"), say("all_done")
+    ended = again if info.diverged else all_done if info.state == "finished" else ""
     if info.state in ("running", *WAITING):
-        play = Action("pause", "Pause", "pause", "pause", waits)
+        play = Action("pause", say("pause"), "pause", "pause", waits)
     else:
-        play = Action("resume", "Play", "play_arrow", "resume", "" if info.can_resume else ended)
-    step_unless = waits or ("Pause it first." if info.state == "running" else ended)
+        play = Action("resume", say("play"), "play_arrow", "resume", "" if info.can_resume else ended)
+    step_unless = waits or (say("pause_first") if info.state == "running" else ended)
     return [
         play,
-        Action("one_step", "One step", "skip_next", "step", "" if info.can_step else step_unless or ALL_DONE),
-        Action("stop", "Stop", "stop", "stop", "" if info.active else "It has ended already."),
+        Action(
+            "one_step",
+            say("one_step"),
+            "skip_next",
+            "step",
+            "" if info.can_step else step_unless or all_done,
+        ),
+        Action("stop", say("stop"), "stop", "stop", "" if info.active else say("ended_already")),
         Action(
             "extend",
-            f"{more} more steps",
+            say("more_steps", more=more),
             "fast_forward",
             "resume",
-            "When it has ended or is paused."
+            say("when_ended_or_paused")
             if info.state in ("running", *WAITING)
-            else AGAIN
+            else again
             if info.diverged
             else "",
             info.steps + more,
@@ -61,7 +69,7 @@ def actions(info: "RunInfo") -> list[Action]:
 def draw(info: "RunInfo") -> None:
     """What its owner can do with a run; anybody else learns that they can only watch."""
     if not info.owned_by(session.owner()):
-        st.caption("Somebody else’s run: watch only.")
+        st.caption(say("watch_only"))
         return
     for action in actions(info):
         options: dict[str, Any] = {} if action.steps is None else {"steps": action.steps}
@@ -83,15 +91,15 @@ def _look_inside(info: "RunInfo") -> None:
     use = f"run:{info.id}"
     chosen = session.model()
     if chosen is not None and chosen.id == use:
-        nav.link("generation" if info.model.objective == "clm" else "masking", "Look inside it")
+        nav.link("generation" if info.model.objective == "clm" else "masking", say("look_inside_it"))
         return
     st.button(
-        "Look inside",
+        say("look_inside"),
         key="training_use",
         icon=":material/search:",
         on_click=session.choose_model,
         args=(use,),
-        help="All pages then use this model.",
+        help=say("look_inside_help"),
     )
 
 
@@ -100,19 +108,19 @@ def time_machine(info: "RunInfo") -> None:
     if not (info.has_checkpoint and info.owned_by(session.owner())):
         return
     st.button(
-        "Time machine of this run",
+        say("time_machine"),
         key="training_time_machine",
         icon=":material/history:",
         type="tertiary",
         on_click=_go_back_in_time,
         args=(info.id,),
-        help="Its kept moments, on the text of the sidebar. All pages then use this model.",
+        help=say("time_machine_help"),
     )
 
 
 def _go_back_in_time(run_id: str) -> None:
     session.choose_model(f"run:{run_id}")
-    st.session_state["watch"] = "Time machine"
+    st.session_state["watch"] = "time-machine"
 
 
 def offer() -> None:
@@ -122,15 +130,15 @@ def offer() -> None:
         return
     if not (info.has_checkpoint and info.owned_by(session.owner())):
         return
-    st.markdown(f":small[This is {literal(clip(ref.name, 24))}.]", width="content")
+    st.markdown(say("this_is", name=literal(clip(ref.name, 24))), width="content")
     st.button(
-        "Show my run instead",
+        say("show_my_run"),
         key="training_offer",
         type="tertiary",
         icon=":material/history:",
         on_click=session.choose_model,
         args=(f"run:{info.id}",),
-        help=f"The run that you looked at: {literal(info.name)}. All pages then use this model.",
+        help=say("show_my_run_help", name=literal(info.name)),
     )
 
 
@@ -142,15 +150,13 @@ def standing(info: "RunInfo", slots: int) -> str:
         slots: how many runs this machine trains at a time.
     """
     if info.state == "queued":
-        place = f" It is number {info.queue_place} in the queue." if info.queue_place else ""
-        return f"Waiting for its turn: this machine trains {counted(slots, 'run')} at a time.{place}"
+        if info.queue_place:
+            return say("queued_at", n=slots, place=info.queue_place)
+        return say("queued", n=slots)
     if info.state == "starting":
-        return "Starting: the first numbers come in a few seconds."
+        return say("starting")
     if info.state == "paused":
-        return (
-            "Paused. **Play** goes on, **One step** takes a single step. After 30 s it stops with a "
-            "checkpoint; both still work then."
-        )
+        return say("paused")
     if info.state == "stopped":
-        return "Stopped. **Play** goes on from its last checkpoint, **One step** takes a single step."
+        return say("stopped")
     return ""

@@ -14,13 +14,15 @@ from engine.reading import Reading, Record
 from engine.verdict import Verdict, verdict
 from ui import resources, run_curve, run_lesson, run_player
 from ui.components import live_curve
-from ui.words import LOSS_NAMES, OBJECTIVES, STATES, duration, literal
+from ui.words import STATES, duration, literal, loss_name, objective_name, state_name
+from wording import words
 
 if TYPE_CHECKING:
     from engine.runs import RunInfo
 
+say = words("ui.run_view")
+
 POLL_SECONDS = {"queued": 1.0, "starting": 0.5, "running": 1.0, "paused": 1.0}
-ENERGY = "of the whole processor or GPU while it trained, whatever else ran there; no memory, fans, screen"
 HIGHER = 0.02  # nats of the training loss above the validation loss, from which on it is explained
 SIGNS = {
     "overfitting": ":orange[:material/trending_up:]",
@@ -92,15 +94,15 @@ def _read(
 def _progress(info: "RunInfo", records: list[Record]) -> None:
     """What run this is and how far: a bar with the step, the time, the speed and the energy."""
     color, icon = STATES[info.state]
-    facts = [f":{color}-badge[{icon} {info.state}] **{literal(info.name)}**"]
-    facts.append(f"step {viz.format_count(info.step)} of {viz.format_count(info.steps)}")
+    facts = [f":{color}-badge[{icon} {state_name(info.state)}] **{literal(info.name)}**"]
+    facts.append(say("step", step=viz.format_count(info.step), steps=viz.format_count(info.steps)))
     spent = max((r["seconds"] for r in records if r["kind"] in ("step", "eval")), default=0.0)
     if info.active and info.eta_s is not None:
-        facts.append(f"{duration(info.eta_s)} left")
+        facts.append(say("left", time=duration(info.eta_s)))
     elif spent:
-        facts.append(f"{duration(spent)} of training")
+        facts.append(say("of_training", time=duration(spent)))
     if info.tokens_per_second:
-        facts.append(f"{viz.format_count(round(info.tokens_per_second))} tokens a second")
+        facts.append(say("tokens_a_second", n=round(info.tokens_per_second)))
     if info.joules is not None:
         facts.append(f"{viz.format_number(info.joules / 3600)} Wh")
     st.progress(min(1.0, info.step / max(1, info.steps)), text=" · ".join(facts))
@@ -108,10 +110,10 @@ def _progress(info: "RunInfo", records: list[Record]) -> None:
 
 def _facts(info: "RunInfo") -> str:
     device = "GPU" if info.device.startswith("cuda") else info.device.upper()
-    facts = [OBJECTIVES[info.model.objective], literal(info.tokenizer)]
-    facts.append(f"{viz.format_count(parameter_count(info.model))} parameters")
+    facts = [objective_name(info.model.objective), literal(info.tokenizer)]
+    facts.append(say("parameters", n=parameter_count(info.model)))
     facts += [device] if device else []
-    facts += ["energy: " + ENERGY] if info.joules is not None else []
+    facts += [say("energy")] if info.joules is not None else []
     return " · ".join(facts)
 
 
@@ -122,29 +124,26 @@ def _why_training_is_higher(info: "RunInfo", now: Reading) -> str:
         return ""
     if now.train_loss < now.val_loss + HIGHER:
         return ""
-    return (
-        f"Why training lies above validation: {anywhere:.0%} of its rows begin anywhere, mostly in the "
-        "middle of a story, where nobody can know who it is about. Validation rows begin where a story does."
-    )
+    return say("why_training_is_higher", anywhere=anywhere)
 
 
 def _numbers(info: "RunInfo", now: Reading | None) -> None:
     """The numbers of the newest evaluation."""
     masked = info.model.objective == "mlm"
-    name = LOSS_NAMES[info.model.objective]
+    name = loss_name(info.model.objective)
     if now is not None and now.val_loss is None and not masked:
-        name = "Training loss"
+        name = say("training_loss")
     blank = "–"
     gap = blank if now is None or now.gap is None else viz.format_number(now.gap)
     with st.grid(1 if masked else 2, min_column_width=90, gap="small"):
         st.metric(name, blank if now is None else viz.format_number(now.loss))
         perplexity = blank if now is None else viz.format_perplexity(now.perplexity)
-        st.metric("Masked perplexity" if masked else "Perplexity", perplexity)
+        st.metric(say("masked_perplexity") if masked else say("perplexity"), perplexity)
         if now is not None and now.gap is not None or info.corpus["kind"] == "stories":
-            st.metric("Above floor", gap)
+            st.metric(say("above_floor"), gap)
         if not masked:
             bits = None if now is None else now.bits_per_byte
-            st.metric("Bits per byte", blank if bits is None else viz.format_number(bits))
+            st.metric(say("bits_per_byte"), blank if bits is None else viz.format_number(bits))
 
 
 def _say(info: "RunInfo", records: list[Record], now: Reading | None, bad: list[int]) -> None:
@@ -153,10 +152,7 @@ def _say(info: "RunInfo", records: list[Record], now: Reading | None, bad: list[
         st.error(literal(info.message))
     elif bad:
         steps = ", ".join(f"{step:,}" for step in bad[:5]) + (" …" if len(bad) > 5 else "")
-        st.error(
-            f"The loss was not a finite number at step {steps}: a gap in the curve. "
-            "A smaller learning rate helps."
-        )
+        st.error(say("not_finite", steps=steps))
     standing = run_player.standing(info, resources.run_store().slots)
     if standing:
         st.markdown(standing)
@@ -173,9 +169,8 @@ def _verdict(info: "RunInfo", now: Reading | None) -> Verdict:
     done = not info.active
     said = verdict(now, info.model.vocab_size, done=done, objective=info.model.objective)
     if said.kind == "start" and info.step and not done:
-        return Verdict(
-            "learning", f"{said.words} The next measurement comes at step {info.train.eval_every:,}."
-        )
+        following = say("next_measurement", step=info.train.eval_every)
+        return Verdict("learning", f"{said.words} {following}")
     return said
 
 
@@ -188,16 +183,22 @@ def before_the_first_run(objective: str) -> None:
     shipped = next((ref for ref in resources.shipped_models() if ref.objective == objective), None)
     records, vocab_size = ([], 512) if shipped is None else _how_it_learned(Path(shipped.folder))
     lines, now = reading.curves(records), reading.read(records, vocab_size)
-    st.markdown("**No run yet.** Start training makes a small model of made-up stories.")
+    st.markdown(say("no_run_yet"))
     if shipped is not None and now is not None and now.gap is not None:
         st.caption(
-            f"Until then, the shipped model {literal(shipped.name)} ({viz.format_count(shipped.n_params)} "
-            f"parameters): {now.loss:.3f} nats at step {now.step:,}, {now.gap:.3f} above the floor."
+            say(
+                "until_then",
+                name=literal(shipped.name),
+                n_params=shipped.n_params,
+                loss=now.loss,
+                step=now.step,
+                gap=now.gap,
+            )
         )
-    series = [viz.Series("validation loss of the shipped model", lines.eval_steps, lines.val_losses, "valid")]
-    marks = [viz.Reference(math.log(vocab_size), "ln V: guessing uniformly", "start")]
+    series = [viz.Series(say("loss_of_shipped"), lines.eval_steps, lines.val_losses, "valid")]
+    marks = [viz.Reference(math.log(vocab_size), say("guessing"), "start")]
     if now is not None and now.floor:
-        marks.append(viz.Reference(now.floor, run_curve.FLOOR, "floor"))
+        marks.append(viz.Reference(now.floor, say("floor"), "floor"))
     live_curve(
         series if records else [],
         marks,

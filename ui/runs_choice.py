@@ -9,10 +9,13 @@ import streamlit as st
 from engine import run_sets
 from engine.run_sets import CHECKED_ON, SEED, Settings
 from ui import resources, run_choice, runs_words, session
-from ui.words import OBJECTIVES
+from ui.words import objective_name
+from wording import words
 
 if TYPE_CHECKING:
     from engine.run_info import RunInfo
+
+say = words("ui.runs_choice")
 
 MOST = len(runs_words.LETTERS)
 AT_FIRST = 4
@@ -83,15 +86,15 @@ def draw(sets: Sequence[RunSet]) -> list[RunSet]:
     leads = {info.id: each.id for each in sets for info in each.infos}  # a run stands for its set
     state[_KEY] = list(dict.fromkeys(leads[run_id] for run_id in chosen if run_id in leads))[:MOST]
     st.multiselect(
-        "Runs side by side",
+        say("runs_side_side"),
         list(by_id),
         format_func=lambda run_id: _option(by_id[run_id]) if run_id in by_id else "",
         key=_KEY,
         on_change=_touch,
         max_selections=MOST,
         persist_state="session",
-        placeholder="Choose up to eight",
-        help="Runs that differ in nothing but the seed stand here as one.",
+        placeholder=say("choose_up_eight"),
+        help=say("runs_differ_nothing_but"),
     )
     return lettered([by_id[run_id] for run_id in state[_KEY]])
 
@@ -132,7 +135,7 @@ def _option(each: RunSet) -> str:
     return " · ".join(
         [
             info.name,
-            *([] if each.objective == "clm" else [OBJECTIVES[each.objective]]),
+            *([] if each.objective == "clm" else [objective_name(each.objective)]),
             f"{info.train.optimizer} {info.train.learning_rate:g}",
             f"{info.steps:,} steps",
             f"seed {info.train.seed}" if len(each.infos) == 1 else f"{len(each.infos)} seeds",

@@ -12,9 +12,12 @@ from ui import resources, run_choice, runs_choice, session
 from ui.cells import table_csv
 from ui.runs_choice import RunSet
 from ui.words import literal
+from wording import words
 
 if TYPE_CHECKING:
     from engine.run_info import RunInfo
+
+say = words("ui.runs_files")
 
 _ANSWER = "_runs_file"  # what became of a file, said beside its box: the top of the page is far away
 LARGEST_MB = 200  # of a file that is brought in: a large model with its moments has about 140
@@ -22,11 +25,11 @@ LARGEST_MB = 200  # of a file that is brought in: a large model with its moments
 
 def draw(sets: Sequence[RunSet]) -> None:
     """Export, import, CSV, rename, delete."""
-    st.subheader("Files and names")
+    st.subheader(say("files_names"))
     runs = {info.id: (each, info) for each in sets for info in each.infos}
     if runs:
         st.download_button(
-            "All numbers of these runs (CSV)",
+            say("all_numbers_these_runs"),
             lambda: table_csv(records_table(sets)),
             file_name="runs.csv",
             mime="text/csv",
@@ -43,7 +46,7 @@ def draw(sets: Sequence[RunSet]) -> None:
     with left.container(border=True):
         run_id = str(
             st.selectbox(
-                "One run", list(mine), format_func=lambda i: _label(*mine[i]) if i in mine else "",
+                say("one_run"), list(mine), format_func=lambda i: _label(*mine[i]) if i in mine else "",
                 key="runs_one",
             )
         )  # fmt: skip
@@ -57,28 +60,28 @@ def _label(each: RunSet, info: "RunInfo") -> str:
 
 
 def _one(info: "RunInfo", others: Sequence[str]) -> None:
-    st.text_input("Name", info.name, key=f"runs_name_{info.id}", max_chars=80)
+    st.text_input(say("name"), info.name, key=f"runs_name_{info.id}", max_chars=80)
     with st.container(horizontal=True):
-        st.button("Rename", key="runs_rename", on_click=_rename, args=(info.id,))
+        st.button(say("rename"), key="runs_rename", on_click=_rename, args=(info.id,))
         st.download_button(
-            "Take it away (.zip)",
+            say("take_away_zip"),
             lambda: _zip(info.id),
             file_name=f"{file_name(info)}.zip",
             mime="application/zip",
             icon=":material/download:",
             key="runs_export",
             on_click="ignore",
-            help="Its settings, text, vocabulary, numbers and checkpoints, to be opened in another Loupe.",
+            help=say("settings_text_vocabulary_numbers"),
         )
         if info.active:
             st.caption(
-                "It is still going on: it is taken as its newest checkpoint has it. Stop it to delete it."
+                say("still_going_taken_newest")
             )
             return
-        with st.popover("Delete", key="runs_delete"):
-            st.markdown("The run, its curve and its model are removed for good.")
+        with st.popover(say("delete"), key="runs_delete"):
+            st.markdown(say("run_curve_model_removed"))
             st.button(
-                "Delete it", key="runs_delete_yes", type="primary", on_click=_delete, args=(info.id, others)
+                say("delete_2"), key="runs_delete_yes", type="primary", on_click=_delete, args=(info.id, others)
             )
 
 
@@ -107,9 +110,9 @@ def _delete(run_id: str, others: Sequence[str]) -> None:
 def _bring_in() -> None:
     with st.container(border=True):
         st.file_uploader(
-            "Bring in a run (.zip)", type="zip", key="runs_upload", max_upload_size=LARGEST_MB,
+            say("bring_run_zip"), type="zip", key="runs_upload", max_upload_size=LARGEST_MB,
             on_change=_import,
-            help="A file that was taken away here or in another Loupe. It is checked first.",
+            help=say("file_taken_away_here"),
         )  # fmt: skip
         good, said = st.session_state.pop(_ANSWER, (True, ""))
         if said:
@@ -129,7 +132,7 @@ def _import() -> None:
         st.session_state[_ANSWER] = False, str(error)
     else:
         runs_choice.add(run_id)
-        st.session_state[_ANSWER] = True, f"{store.info(run_id).name} is here now, in the picture above."
+        st.session_state[_ANSWER] = True, say("here_now_picture_above", name=store.info(run_id).name)
 
 
 def records_table(sets: Sequence[RunSet]) -> pd.DataFrame:

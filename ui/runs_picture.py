@@ -14,9 +14,12 @@ from ui.components import show
 from ui.runs_choice import RunSet
 from ui.words import literal
 from viz.runs import RunLine, run_curves
+from wording import words
 
 if TYPE_CHECKING:
     from engine.run_info import RunInfo
+
+say = words("ui.runs_picture")
 
 QUANTITIES = {"val_loss": "Validation loss", "loss": "Training loss", "bits_per_byte": "Bits per byte"}
 AXES = {"step": "steps", "tokens": "tokens seen", "seconds": "seconds"}
@@ -47,28 +50,28 @@ def controls() -> Look:
     """The controls over the picture."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         quantity = st.segmented_control(
-            "Quantity", list(QUANTITIES), format_func=QUANTITIES.__getitem__, default="val_loss",
+            say("quantity"), list(QUANTITIES), format_func=QUANTITIES.__getitem__, default="val_loss",
             required=True, key="runs_quantity", persist_state="session", wrap=True,
             label_visibility="collapsed",
         )  # fmt: skip
         axis = st.segmented_control(
-            "Against", list(AXES), format_func=AXES.__getitem__, default="step", required=True,
+            say("against"), list(AXES), format_func=AXES.__getitem__, default="step", required=True,
             key="runs_axis", persist_state="session", wrap=True, label_visibility="collapsed",
         )  # fmt: skip
-        with st.popover("More", icon=":material/tune:", key="runs_more"):
+        with st.popover(say("more"), icon=":material/tune:", key="runs_more"):
             close_up = st.toggle(
-                "Close-up", True, key="runs_close_up", persist_state="session",
-                help="Cuts off the steep beginning, so that the ends can be told apart.",
+                say("close_up"), True, key="runs_close_up", persist_state="session",
+                help=say("cuts_off_steep_beginning"),
             )  # fmt: skip
             log_x = st.toggle(
-                "Logarithmic steps, tokens or seconds", key="runs_log_x", persist_state="session"
+                say("logarithmic_steps_tokens_seconds"), key="runs_log_x", persist_state="session"
             )
-            log_y = st.toggle("Logarithmic loss", key="runs_log_y", persist_state="session")
-            bands = st.toggle("Seeds as a band", True, key="runs_bands", persist_state="session")
+            log_y = st.toggle(say("logarithmic_loss"), key="runs_log_y", persist_state="session")
+            bands = st.toggle(say("seeds_band"), True, key="runs_bands", persist_state="session")
             half_life = st.slider(
-                "Smoothing of the training loss", 0, 200, 10, step=5, key="runs_smooth",
+                say("smoothing_training_loss"), 0, 200, 10, step=5, key="runs_smooth",
                 persist_state="session", format="%d steps",
-                help="A batch counts half as much after so many steps. 0: every batch as it was.",
+                help=say("batch_counts_half_much"),
             )  # fmt: skip
     return Look(str(quantity), str(axis), int(half_life), log_x, log_y, bands, close_up)
 
@@ -88,14 +91,14 @@ def draw(sets: Sequence[RunSet], look: Look) -> run_sets.Shared:
     floors = {_floor(info, shared.quantity) for each in kept for info in each.infos[:1]}
     y_title = _Y_TITLES[shared.quantity, objective]
     if not lines:
-        st.info("Nothing was measured yet. The curves come with the first numbers.")
+        st.info(say("nothing_measured_yet_curves"))
         return shared
     show(
         run_curves(
             lines,
             x_title=_X_TITLES[look.axis],
             y_title=y_title,
-            unit="bits per byte" if shared.quantity == "bits_per_byte" else "nats",
+            unit=say("bits_per_byte") if shared.quantity == "bits_per_byte" else "nats",
             floor=floors.pop() if len(floors) == 1 else None,
             log_x=look.log_x,
             log_y=look.log_y,
@@ -108,14 +111,14 @@ def draw(sets: Sequence[RunSet], look: Look) -> run_sets.Shared:
 
 
 def _say(kept: Sequence[RunSet], absent: Sequence[RunSet], quantity: str, look: Look) -> None:
-    said = ["A close-up: the steep beginning is cut off (see More)."] if look.close_up else []
+    said = [say("close_up_steep_beginning")] if look.close_up else []
     if look.bands and any(len(each.infos) > 1 for each in kept):
-        said.append("A band reaches from the lowest to the highest seed; the line in it is their mean.")
+        said.append(say("band_reaches_lowest_highest"))
     if quantity == "loss" and look.half_life:
-        said.append(f"Smoothed over all batches, with a half-life of {look.half_life} steps.")
+        said.append(say("smoothed_over_all_batches", half_life=look.half_life))
     if absent:
         names = ", ".join(literal(each.tag) for each in absent)
-        said.append(f"No {QUANTITIES[quantity].lower()} to draw: {names}.")
+        said.append(say("no_draw", lower=QUANTITIES[quantity].lower(), names=names))
     if said:
         st.caption(" ".join(said))
 

@@ -11,6 +11,9 @@ from ui.runs_choice import RunSet
 from ui.runs_tables import Result, written
 from ui.words import counted, literal
 from viz import format_number
+from wording import words
+
+say = words("ui.runs_seeds")
 
 MORE = 4
 
@@ -18,10 +21,9 @@ MORE = 4
 def draw(sets: Sequence[RunSet], found: Sequence[Result]) -> None:
     """A sentence on each set of one objective, a button for more seeds, and two sets compared."""
     masked = sets[0].objective == "mlm"
-    st.subheader("How much is the seed?" + (" (hidden tokens)" if masked else ""))
+    st.subheader(say("how_much_seed") + (say("hidden_tokens") if masked else ""))
     st.markdown(
-        "The same settings with another seed end a little higher or lower. A difference between two settings "
-        "means something only if it is larger than that."
+        say("same_settings_another_seed")
     )
     for each, result in zip(sets, found, strict=True):
         _one(each, result)
@@ -36,18 +38,18 @@ def _one(each: RunSet, result: Result) -> None:
     if each.active:
         text += f", {ended} ended"
     if result.best.n:
-        text += f". Best loss {literal(written(result.best))} nats."
+        text += say("best_loss_nats", written=literal(written(result.best)))
     what.markdown(text)
     if not each.mine:
-        does.caption("Somebody else’s run: watch only.")
+        does.caption(say("somebody_elses_run_watch"))
         return
     with does.container(horizontal=True, horizontal_alignment="right"):
         groups = {info.group for info in each.infos if info.active and info.group}
         for group in sorted(groups):
-            st.button("Stop the repeats", key=f"runs_stop_{each.id}", on_click=_stop, args=(group,))
+            st.button(say("stop_repeats"), key=f"runs_stop_{each.id}", on_click=_stop, args=(group,))
         if not groups:
             st.button(
-                f"Repeat with {MORE} more seeds", key=f"runs_repeat_{each.id}", icon=":material/casino:",
+                say("repeat_more_seeds", more=MORE), key=f"runs_repeat_{each.id}", icon=":material/casino:",
                 on_click=repeat, args=(each,),
             )  # fmt: skip
 
@@ -88,15 +90,14 @@ def _two(sets: Sequence[RunSet], found: Sequence[Result], key: str) -> None:
     shared = shared_axis([sets[i].settings for i in pair], "val_loss")
     if len(shared.kept) < 2 or len({sets[i].settings[CHECKED_ON] for i in pair}) > 1:
         st.info(
-            "These two can’t be compared: they are checked on different texts, or hide tokens of different "
-            "vocabularies."
+            say("these_two_cant_compared")
         )
         return
     fair = shared.quantity == "bits_per_byte"
-    unit = "bits per byte" if fair else "nats"
+    unit = say("bits_per_byte") if fair else "nats"
     one, two = (found[i].bits_per_byte if fair else found[i].best for i in pair)
     if not (one.n and two.n):
-        st.info("These two have different vocabularies and no bits per byte in which to compare them.")
+        st.info(say("these_two_have_different"))
         return
     for reason in shared.reasons:
         st.caption(reason.replace("Shown", "Compared"))
@@ -106,23 +107,19 @@ def _two(sets: Sequence[RunSet], found: Sequence[Result], key: str) -> None:
     lower = b if against.difference < 0 else a
     if against.clear is None:
         st.info(
-            f"{lower} ends {size} {unit} lower, but with one seed each nobody knows how much is chance. "
-            "Repeat one of them with more seeds."
+            say("ends_lower_but_one", lower=lower, size=size, unit=unit)
         )
         return
     chance = format_number(against.margin)
     if against.clear:
         st.success(
-            f"{lower} ends {size} {unit} lower. Chance alone moves such a difference up to {chance} {unit} "
-            "in 19 of 20 cases, so this one is more than the seed."
+            say("ends_lower_chance_alone", lower=lower, size=size, unit=unit, chance=chance)
         )
     else:
         st.warning(
-            f"{lower} ends {size} {unit} lower, which may be chance: the seed alone moves such a difference "
-            f"by up to {chance} {unit} in 19 of 20 cases. It says nothing yet; more seeds may."
+            say("ends_lower_which_may", lower=lower, size=size, unit=unit, chance=chance)
         )
     st.latex(worked_runs.margin(against, one, two))
     st.caption(
-        f"s: standard deviation between seeds, pooled over both. t: Student’s factor for {one.n} and {two.n} "
-        "runs (1908). It takes the spread to be the same in both."
+        say("s_standard_deviation_between", n=one.n, n_2=two.n)
     )

@@ -14,9 +14,12 @@ from ui import resources, runs_words
 from ui.runs_choice import RunSet
 from ui.words import counted, literal
 from viz import format_number
+from wording import words
 
 if TYPE_CHECKING:
     from engine.run_info import RunInfo
+
+say = words("ui.runs_tables")
 
 _LOSS = {"clm": "best loss", "mlm": "best masked loss"}
 
@@ -97,13 +100,13 @@ def results(sets: Sequence[RunSet], found: Sequence[Result], quantity: str) -> N
     }
     empty = {name for name, values in columns.items() if all(v is None for v in values)}
     if masked:
-        empty.add("bits per byte")
+        empty.add(say("bits_per_byte"))
     if quantity == "bits_per_byte":
-        first = ["run", "state", "bits per byte"]
+        first = ["run", "state", say("bits_per_byte")]
         columns = {name: columns[name] for name in [*first, *(n for n in columns if n not in first)]}
     if all(len(each.infos) == 1 for each in sets):
         empty |= {"seeds", "± seeds"}
-    whole = {"seeds", "at step", "weights", "tokens", "seconds"}
+    whole = {"seeds", say("step"), "weights", "tokens", "seconds"}
     st.dataframe(
         {name: values for name, values in columns.items() if name not in empty},
         hide_index=True,
@@ -115,10 +118,10 @@ def results(sets: Sequence[RunSet], found: Sequence[Result], quantity: str) -> N
             for name in columns
             if name not in empty | {"run", "state"}
         },
-        alt="How the chosen runs ended",
+        alt=say("how_chosen_runs_ended"),
     )
-    what = "hidden token" if masked else "token"
-    st.caption(f"Losses in nats per {what}, on held-out text where there is some; weights: parameters.")
+    what = say("hidden_token") if masked else "token"
+    st.caption(say("losses_nats_per_held", what=what))
 
 
 def _state(each: RunSet) -> str:
@@ -126,7 +129,7 @@ def _state(each: RunSet) -> str:
     if len(set(states)) == 1:
         return states[0]
     if each.active:
-        return f"{sum(not info.active for info in each.infos)} of {len(states)} ended"
+        return say("ended", sum=sum((not info.active for info in each.infos)), n_states=len(states))
     return ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
 
 
@@ -140,7 +143,7 @@ def _number(x: float) -> float | None:
 
 def differences(sets: Sequence[RunSet]) -> None:
     """A table of what differs, and a line of what is alike. Several seeds of one set are no difference."""
-    st.subheader("What differs")
+    st.subheader(say("what_differs"))
     settings = [_own(each) for each in sets]
     rows = run_sets.differences(settings)
     same = run_sets.alike(settings)
@@ -153,14 +156,14 @@ def differences(sets: Sequence[RunSet]) -> None:
         for i, each in enumerate(sets):
             table[each.tag] = [row[i] for row in cells]
         st.dataframe(table, hide_index=True, height="content", key="runs_differences",
-                     alt="Settings in which the runs differ")  # fmt: skip
+                     alt=say("settings_which_runs_differ"))  # fmt: skip
     elif len(sets) > 1:
-        st.markdown("Nothing: these are the same run again.")
+        st.markdown(say("nothing_these_same_run"))
     else:
-        st.markdown("Nothing to compare with. Choose a second one above: then only what differs stands here.")
-    label = f"Alike in all: {counted(len(same) - 1, 'setting')}" if len(sets) > 1 else "Its settings"
+        st.markdown(say("nothing_compare_choose_second"))
+    label = say("alike_all", n_same=counted(len(same) - 1, 'setting')) if len(sets) > 1 else say("settings")
     st.caption(f"{label}: {literal(runs_words.alike(same, main=True))}")
-    with st.expander("The rest that is alike" if len(sets) > 1 else "The rest of its settings"):
+    with st.expander(say("rest_alike") if len(sets) > 1 else say("rest_settings")):
         st.markdown(literal(runs_words.alike(same, main=False)))
 
 
@@ -176,6 +179,5 @@ def written(s: Spread) -> str:
     if s.n < 2:
         return format_number(s.mean, 4)
     return (
-        f"{format_number(s.mean, 4)} on average, {format_number(s.low, 4)} to {format_number(s.high, 4)}, "
-        f"standard deviation {format_number(s.std)}"
+        say("average_standard_deviation", mean=format_number(s.mean, 4), low=format_number(s.low, 4), high=format_number(s.high, 4), std=format_number(s.std))
     )

@@ -18,7 +18,10 @@ from ui import (
 )
 from ui.lesson import Step, literal, try_this
 from ui.runs_choice import RunSet
-from ui.words import OBJECTIVES
+from ui.words import OBJECTIVES, objective_name
+from wording import words
+
+say = words("ui.runs_view")
 
 POLL_SECONDS = 3.0  # while one of them goes on
 
@@ -34,7 +37,7 @@ def draw() -> None:
     sets = runs_choice.draw(offered)
     look = runs_picture.controls()
     if not sets:
-        st.info("Choose a run above, or several.")
+        st.info(say("choose_run_above_several"))
     else:
         going = any(each.active for each in sets)
         st.fragment(_together, run_every=POLL_SECONDS if going else None)(
@@ -62,28 +65,27 @@ def _together(ids: tuple[str, ...], standing: tuple[str, ...], look: runs_pictur
     kinds = [objective for objective in OBJECTIVES if any(each.objective == objective for each in sets)]
     if len(kinds) > 1:
         st.info(
-            "Two quantities, two pictures: a loss over all tokens and a loss over hidden tokens never share "
-            "an axis.",
+            say("two_quantities_two_pictures"),
             icon=":material/info:",
         )
     for objective in kinds:
         alike = [each for each in sets if each.objective == objective]
         if len(kinds) > 1:
-            st.markdown(f"**It guesses the {OBJECTIVES[objective]}**")
+            st.markdown(say("guesses", objectives=objective_name(objective)))
         shared = runs_picture.draw(alike, look)
         kept = [alike[i] for i in shared.kept]
         runs_tables.results(kept, [runs_tables.result(each) for each in kept], shared.quantity)
 
 
 def _nothing_yet() -> None:
-    st.info("You have no run yet. Train a first one: then it stands here, and a second one beside it.")
-    st.button("Go to Train", key="runs_go_train", on_click=go_train, type="primary")
+    st.info(say("you_have_no_run"))
+    st.button(say("go_train"), key="runs_go_train", on_click=go_train, type="primary")
     runs_files.draw([])
 
 
 def go_train() -> None:
     """Open the Train view. For `on_click`."""
-    st.session_state["watch"] = "Train"
+    st.session_state["watch"] = "train"
 
 
 def _try(sets: Sequence[RunSet]) -> None:
@@ -91,21 +93,21 @@ def _try(sets: Sequence[RunSet]) -> None:
     mine = next((each for each in sets if each.mine and not each.active), None)
     steps = [
         Step(
-            f"The settings of Train with a third of the learning rate, {rate / 3:.2g}: what changes?",
-            "Train with a third of the rate",
+            say("settings_train_third_learning", rate=rate / 3),
+            say("train_third_rate"),
             _start,
             ("learning_rate", rate / 3),
         ),
         Step(
-            "The same in characters: a loss per token is another quantity then, bits per byte stay fair.",
-            "Train on characters",
+            say("same_characters_loss_per"),
+            say("train_characters"),
             _start,
             ("tokenizer", "characters"),
         ),
     ]
     if mine is not None:
-        text = f"Is a difference real? Repeat {literal(mine.tag)} with other seeds and look at the band."
-        steps.insert(0, Step(text, "Four more seeds", runs_seeds.repeat, (mine,)))
+        text = say("difference_real_repeat_other", tag=literal(mine.tag))
+        steps.insert(0, Step(text, say("four_more_seeds"), runs_seeds.repeat, (mine,)))
     try_this(*steps, key="runs_try")
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from engine.run_sets import Difference, Key
-from ui.words import OBJECTIVES
+from ui.words import OBJECTIVES, objective_name
 
 LETTERS = "ABCDEFGH"
 PARTS = {"text": "Text", "tokenizer": "Tokenizer", "model": "Model", "training": "Training"}
@@ -49,7 +49,9 @@ def value(given: Any) -> str:
     named = getattr(
         given, "name", None
     )  # not isinstance: the class is another one after a change of the code
-    return str(named) if named is not None else OBJECTIVES.get(str(given), str(given))
+    if named is not None:
+        return str(named)
+    return objective_name(str(given)) if given in OBJECTIVES else str(given)
 
 
 def cells(row: Difference) -> list[str]:

@@ -8,6 +8,9 @@ import streamlit as st
 
 from ui import resources, session
 from ui.resources import ModelRef
+from wording import words
+
+say = words("ui.sampling_form")
 
 DEFAULTS: dict[str, Any] = {
     "temperature": 1.0, "top_k": 0, "top_p": 0.9, "min_p": 0.0, "penalty": 1.0, "seed": 1, "tokens": 60,
@@ -84,49 +87,49 @@ def new_seed() -> None:
 
 def temperature() -> None:
     """The slider of the temperature."""
-    st.slider("Temperature", 0.0, 3.0, step=0.01, key="temperature", bind="query-params",
+    st.slider(say("temperature"), 0.0, 3.0, step=0.01, key="temperature", bind="query-params",
               help=HELP["temperature"])  # fmt: skip
 
 
 def top_k(vocab_size: int) -> None:
     """The box of top-k."""
-    k = st.number_input("Top-k", 0, step=1, key="top_k", bind="query-params", help=HELP["top_k"])
+    k = st.number_input(say("top_k"), 0, step=1, key="top_k", bind="query-params", help=HELP["top_k"])
     if k > vocab_size:
-        st.caption(f"The vocabulary has {vocab_size} token{'s' * (vocab_size > 1)}: all are kept.")
+        st.caption(say("vocabulary_has_token_all", vocab_size=vocab_size, value="s" * (vocab_size > 1)))
 
 
 def top_p() -> None:
     """The slider of top-p."""
-    st.slider("Top-p", 0.0, 1.0, step=0.01, key="top_p", bind="query-params", help=HELP["top_p"])
+    st.slider(say("top_p"), 0.0, 1.0, step=0.01, key="top_p", bind="query-params", help=HELP["top_p"])
 
 
 def min_p() -> None:
     """The slider of min-p."""
-    st.slider("Min-p", 0.0, 1.0, step=0.01, key="min_p", bind="query-params", help=HELP["min_p"])
+    st.slider(say("min_p"), 0.0, 1.0, step=0.01, key="min_p", bind="query-params", help=HELP["min_p"])
 
 
 def penalty() -> None:
     """The slider of the repetition penalty."""
-    st.slider("Repetition penalty", 1.0, 2.0, step=0.01, key="penalty", bind="query-params",
+    st.slider(say("repetition_penalty"), 1.0, 2.0, step=0.01, key="penalty", bind="query-params",
               help=HELP["penalty"])  # fmt: skip
 
 
 def seed_box() -> None:
     """The box of the seed, and a button for another one."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.number_input("Seed", 0, 2**31, key="seed", bind="query-params", help=HELP["seed"], width=150)
-        st.button("New seed", key="generation_new_seed", on_click=new_seed)
+        st.number_input(say("seed"), 0, 2**31, key="seed", bind="query-params", help=HELP["seed"], width=150)
+        st.button(say("new_seed"), key="generation_new_seed", on_click=new_seed)
 
 
 def length() -> None:
     """How many tokens to write at most."""
-    st.number_input("Tokens to write", 1, 1000, key="tokens", bind="query-params", width=150)
+    st.number_input(say("tokens_write"), 1, 1000, key="tokens", bind="query-params", width=150)
 
 
 def stop_at_end(ref: ModelRef) -> None:
     """Whether the end of a story ends the writing."""
-    what = "the story" if ref.corpus == "stories" else "the line"
-    st.toggle(f"Stop at the end of {what}", key=STOP, persist_state="session", help=HELP["stop"])
+    what = say("story") if ref.corpus == "stories" else say("line")
+    st.toggle(say("stop_end", what=what), key=STOP, persist_state="session", help=HELP["stop"])
 
 
 def in_a_row(vocab_size: int) -> None:
@@ -149,7 +152,7 @@ def in_a_column(ref: ModelRef, vocab_size: int) -> None:
     temperature()
     top_k(vocab_size)
     top_p()
-    with st.expander("More"):
+    with st.expander(say("more")):
         min_p()
         penalty()
         length()

@@ -15,6 +15,9 @@ from ui import worked_text
 from ui.components import show
 from ui.lesson import Truth
 from viz.along import kl_bars
+from wording import words
+
+say = words("ui.scored")
 
 GUESSES = 6  # ranks of the best guesses
 
@@ -59,10 +62,7 @@ class Scored:
         with st.container(height=520):
             show(fig, key=key)
         hits = int((self.scores.ranks <= GUESSES).sum())
-        st.caption(
-            f"Each row: the {GUESSES} best guesses after one token, the likeliest first. A framed one "
-            f"came next: {hits} of {len(self.scores.ranks)} times it is among them."
-        )
+        st.caption(say("guesses", most=GUESSES, hits=hits, n=len(self.scores.ranks)))
 
     def surprise(self, unit: str, position: int, *, key: str) -> None:
         """Draw a bar for every token: the model's surprise, and on it a mark for the true source's."""
@@ -83,35 +83,35 @@ class Scored:
         kl = self.divergences(unit)
         show(kl_bars(self.names, kl, unit=unit, selected=position), key=key)
         st.caption(
-            "After each token, the distance from the true distribution to the model’s: 0 would be perfect. "
-            f"Their mean is {viz.format_number(float(np.nanmean(kl)), 4)} {unit}."
+            say("divergence", mean=viz.format_number(float(np.nanmean(kl)), 4), unit=unit)
         )
 
     def table(self, unit: str, *, key: str) -> None:
         """Draw a row for every token but the first; surprise and entropy in `unit`."""
         numbers: dict[str, NDArray[Any]] = {
-            "probability": self.scores.probs,
-            f"surprise ({unit})": surprisal(self.scores.log_probs, unit),
-            f"entropy ({unit})": surprisal(-self.scores.entropies, unit),
-            "running perplexity": self.scores.running_perplexity,
+            say("column.probability"): self.scores.probs,
+            say("column.surprise", unit=unit): surprisal(self.scores.log_probs, unit),
+            say("column.entropy", unit=unit): surprisal(-self.scores.entropies, unit),
+            say("column.perplexity"): self.scores.running_perplexity,
         }
         if self.truth:
-            numbers["true probability"] = self.truth.of(self.trace.ids.tolist())
-            numbers[f"KL before it ({unit})"] = self.divergences(unit)[:-1]
-        self._rows({"rank": self.scores.ranks, **numbers}, list(numbers), key)
+            numbers[say("column.true")] = self.truth.of(self.trace.ids.tolist())
+            numbers[say("column.divergence", unit=unit)] = self.divergences(unit)[:-1]
+        self._rows({say("column.rank"): self.scores.ranks, **numbers}, list(numbers), key)
 
     def chain(self, unit: str, *, key: str) -> None:
         """Draw the chain rule: each probability, its log, the sum of the logs and the product so far."""
         log = "ln" if unit == "nats" else "log₂"
         logs = -surprisal(self.scores.log_probs, unit)
-        columns = {"p(token | all before)": self.scores.probs, f"{log} p": logs}
-        columns[f"sum of {log} p"] = np.cumsum(logs)
+        columns = {say("column.conditional"): self.scores.probs, f"{log} p": logs}
+        columns[say("column.sum", log=log)] = np.cumsum(logs)
         so_far = [worked_text.product(float(x)) for x in np.cumsum(self.scores.log_probs)]
-        self._rows({**columns, "product of p": so_far}, list(columns), key)
+        self._rows({**columns, say("column.product"): so_far}, list(columns), key)
 
     def _rows(self, columns: dict[str, Any], numbers: list[str], key: str) -> None:
         """Draw a table with one row for every token but the first."""
-        rows = {"position": range(1, len(self.trace.ids)), "token": self.names[1:], **columns}
+        places = range(1, len(self.trace.ids))
+        rows = {say("column.position"): places, say("column.token"): self.names[1:], **columns}
         st.dataframe(
             {name: list(values) for name, values in rows.items()},
             hide_index=True,

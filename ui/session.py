@@ -9,10 +9,12 @@ from ui import address, nav, resources
 from ui.components.owner import owner_token
 from ui.resources import ModelRef
 from ui.words import literal
+from wording import words
 
 DEFAULT_TEXT = "Once upon a time, there was a princess called Lily. She"
 _LONGEST_LINK = 4000  # percent-encoded characters; proxies and chat programs cut longer addresses
 _MODEL, _REPAIRED = "_model", "_repaired"
+say = words("ui.session")
 
 
 def text() -> str:
@@ -77,8 +79,8 @@ def require_model(objective: str | None = None) -> ModelRef:
     """
     ref = model()
     if ref is None:
-        st.info("There is no model yet. Train one: a first small one takes about a minute.")
-        nav.link("training", "Train a model")
+        st.info(say("no_model"))
+        nav.link("training", say("train_one"))
         st.stop()
     if objective and ref.objective != objective:
         _offer_other(objective)
@@ -90,15 +92,10 @@ def require_model(objective: str | None = None) -> ModelRef:
     return ref
 
 
-_KINDS = {
-    "clm": "a causal model, which predicts the next token",
-    "mlm": "a masked model, which fills in hidden tokens",
-}
-
-
 def _offer_other(objective: str) -> None:
-    st.info(f"This page needs {_KINDS[objective]}. The chosen model is of the other kind.")
+    st.info(say(f"needs.{objective}"))
     fitting = [ref for ref in resources.available_models(owner()) if ref.objective == objective]
     for ref in fitting[:3]:
-        st.button(f"Use {literal(ref.label)}", key=f"use_{ref.id}", on_click=choose_model, args=(ref.id,))
+        name = literal(ref.label)
+        st.button(say("use", model=name), key=f"use_{ref.id}", on_click=choose_model, args=(ref.id,))
     st.stop()

@@ -3,13 +3,14 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from ui import address, language, resources, session
+from ui import address, glossary, language, resources, session
 from ui.components.owner import mount_owner
 from ui.resources import ModelRef
 from viz import format_count
+from wording import words
 
-_READS = {"clm": "causal", "mlm": "masked"}
 _ASKED = "_model_asked_for"
+say = words("ui.sidebar")
 
 
 def draw(page: str) -> DeltaGenerator:
@@ -30,6 +31,7 @@ def draw(page: str) -> DeltaGenerator:
             _badge(place, ref)
         _text_box()
         language.choose()
+        glossary.draw(page)
         mount_owner()
     return place
 
@@ -44,45 +46,43 @@ def finish(place: DeltaGenerator) -> None:
 def _model_picker() -> None:
     refs = {ref.id: ref for ref in resources.available_models(session.owner())}
     _linked(refs)
-    chosen = st.selectbox(
-        "Model",
-        list(refs),
-        format_func=lambda model_id: refs[model_id].label if model_id in refs else str(model_id),
+    if not refs:
+        st.selectbox(say("model"), [], key="no_model", disabled=True, placeholder=say("no_model"))
+        session.remember_model(None)
+        return
+    chosen = address.choose(
+        st.selectbox,
+        say("model"),
+        {model_id: ref.label for model_id, ref in refs.items()},
         key="model",
-        bind="query-params",
         on_change=lambda: st.session_state.pop(_ASKED, None),
-        disabled=not refs,
-        placeholder="No model yet: train one",
-        help="The model that all pages look into. Your own runs appear here with their first checkpoint.",
+        help=say("model_help"),
     )
-    session.remember_model(refs.get(chosen or "") or next(iter(refs.values()), None))
+    session.remember_model(refs[chosen])
 
 
 def _linked(refs: dict[str, ModelRef]) -> None:
     """A reload or a link may name a run before this browser has said whose runs are its: choose it then."""
-    state, ids = st.session_state, {ref.label: ref.id for ref in refs.values()}
-    asked = st.query_params.get("model")
-    if asked and asked not in ids and "model" not in state:
+    state, asked = st.session_state, st.query_params.get("model")
+    if asked and asked not in refs and "model" not in state:
         state[_ASKED] = asked
-    elif state.get(_ASKED) in ids:
-        state["model"] = ids[state.pop(_ASKED)]
+    elif state.get(_ASKED) in refs:
+        state["model"] = state.pop(_ASKED)
 
 
 def _badge(place: DeltaGenerator, ref: ModelRef) -> None:
-    size, steps = format_count(ref.n_params), format_count(ref.step)
-    place.caption(
-        f"{_READS[ref.objective]} · {size} parameters · {steps} steps · on {resources.loaded_on(ref)}"
-    )
+    size, steps, device = format_count(ref.n_params), format_count(ref.step), resources.loaded_on(ref)
+    place.caption(say(f"badge.{ref.objective}", size=size, steps=steps, device=device))
 
 
 def _text_box() -> None:
     session.sync_text()
     st.text_area(
-        "Text",
+        say("text"),
         key="text",
         height=110,
         persist_state="session",
-        help="The text that all pages look at. Press Ctrl+Enter or click elsewhere to use it.",
+        help=say("text_help"),
     )
     if session.repaired():
-        st.caption(f"{session.repaired()} broken characters were replaced by �.")
+        st.caption(say("repaired", n=session.repaired()))

@@ -9,6 +9,9 @@ import streamlit as st
 from engine.one_step import OneStep, Stepper, step_of_model, step_of_run
 from ui import resources, time_data
 from ui.resources import ModelRef
+from wording import words
+
+say = words("ui.step_data")
 
 _LAB = "_step_lab"
 START = "step_start"
@@ -54,7 +57,7 @@ def lab(ref: ModelRef, start: ModelRef) -> Lab:
     kept: Lab | None = st.session_state.get(_LAB)
     if kept is not None and kept.about == about:
         return kept
-    with st.spinner("Reading the text and taking one step …"):
+    with st.spinner(say("taking_one_step")):
         make = step_of_run if ref.kind == "run" else step_of_model
         stepper = make(start.folder)
         st.session_state[_LAB] = found = Lab(about, stepper, stepper.take())

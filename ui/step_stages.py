@@ -10,7 +10,7 @@ import viz
 from engine.metrics import IGNORED, most_likely, softmax, tail_of
 from engine.model import Transformer
 from engine.moments import look
-from engine.one_step import OneStep, Part, Stepper
+from engine.one_step import OneStep, Part, Stepper, part_title
 from engine.tokenizers import Token
 from ui import choice, resources, worked_training
 from ui.components import show, token_strip
@@ -18,6 +18,9 @@ from ui.lesson import literal
 from ui.resources import ModelRef
 from viz.one_step import part_bars
 from viz.theme import surprisal_color
+from wording import words
+
+say = words("ui.step_stages")
 
 ROWS, ROW_TOKENS = 3, 14  # of the batch, in the first picture
 BARS = 8
@@ -57,9 +60,9 @@ def choose_row(stage: Stage) -> None:
     if st.session_state.get(ROW) not in range(1, n + 1):
         st.session_state[ROW] = 1
     st.segmented_control(
-        "Row of the batch", list(range(1, n + 1)), required=True, key=ROW, persist_state="session", wrap=True,
-        label_visibility="collapsed",
-        format_func=lambda i: f"row {i}" if i == 1 else str(i),
+        say("row_of_the_batch"), list(range(1, n + 1)), required=True, key=ROW, persist_state="session",
+        wrap=True, label_visibility="collapsed",
+        format_func=lambda i: say("row", row=i) if i == 1 else str(i),
     )  # fmt: skip
 
 
@@ -68,21 +71,16 @@ def batch(stage: Stage) -> None:
     n, length = stage.taken.inputs.shape
     rows = sorted({*range(min(ROWS, n)), stage.row} - ({ROWS - 1} if stage.row >= ROWS else set()))
     for row in rows:
-        st.markdown(f"**Row {row + 1}**" + (" (chosen)" if row == stage.row else ""))
+        st.markdown(say(f"row_title.{'chosen' if row == stage.row else 'other'}", row=row + 1))
         _row(stage, row)
-    cut = f" Drawn: {len(rows)} rows, the first {min(ROW_TOKENS, length)} tokens of each."
+    drawn = say("drawn", rows=len(rows), tokens=min(ROW_TOKENS, length))
     if stage.causal:
-        st.caption(
-            f"The batch has {n} rows of {length} tokens, from random places of the text. Above: what the "
-            "model reads. Below: its target, the token that comes next: the same row, shifted by one." + cut
-        )
+        about = say("batch_of_causal", rows=n, length=length)
     else:
         share = viz.format_number(100 * stage.taken.n_scored / (n * length))
-        st.caption(
-            f"The batch has {n} rows of {length} tokens. {viz.format_count(stage.taken.n_scored)} of them "
-            f"({share} %) were chosen; only those are scored. Above: what the model reads. Below: what "
-            "became of a chosen token, and its target; – is not scored, its target is −100." + cut
-        )
+        scored = viz.format_count(stage.taken.n_scored)
+        about = say("batch_of_masked", rows=n, length=length, scored=scored, share=share)
+    st.caption(f"{about} {drawn}")
 
 
 def _row(stage: Stage, row: int) -> None:
@@ -99,7 +97,7 @@ def _row(stage: Stage, row: int) -> None:
         key=f"step_batch_{row}",
         values=under,
         hidden=hidden,
-        label=f"Row {row + 1}: inputs, with their targets. Press one to choose the row.",
+        label=say("row_label", row=row + 1),
         on_press=lambda _: st.session_state.update({ROW: row + 1}),
     )
 
@@ -108,7 +106,7 @@ def _fate(stage: Stage, given: int, target: int) -> str:
     if target == IGNORED:
         return "–"
     fate = "mask" if given == stage.stepper.tokenizer.mask_id else ("kept" if given == target else "random")
-    return f"{fate}: {viz.clip(stage.name(target), 10)}"
+    return say(f"fate.{fate}", token=viz.clip(stage.name(target), 10))
 
 
 def losses(stage: Stage) -> None:
@@ -117,7 +115,7 @@ def losses(stage: Stage) -> None:
     targets, nats = taken.targets[row], taken.losses[row]
     scored = np.flatnonzero(targets != IGNORED)
     if not len(scored):
-        st.info("Chance chose no token of this row, so nothing in it is scored. Choose another row.")
+        st.info(say("nothing_scored"))
         return
     worst = int(scored[np.nanargmax(nats[scored])])
     shown = targets if stage.causal else np.where(targets == IGNORED, taken.inputs[row], targets)
@@ -130,23 +128,19 @@ def losses(stage: Stage) -> None:
             selected=worst,
             values=["–" if np.isnan(x) else f"{x:.2f}" for x in nats],
             colors=[viz.NEUTRAL if np.isnan(x) else surprisal_color(float(x), most) for x in nats],
-            label="The targets of the row, each with its loss in nats",
+            label=say("losses_label"),
         )
     at = worst if chosen is None else int(chosen)
-    st.caption(
-        f"The targets of row {row + 1} with their losses, in nats: −ln of the probability that the model "
-        f"gave each. The mean of this row is {float(np.nanmean(nats)):.4f}. Press one to see how it comes "
-        "about."
-    )
+    st.caption(say("losses_of_row", row=row + 1, mean=float(np.nanmean(nats))))
     left, right = st.columns(2)
     with left:
-        st.markdown(f"**Target {at}, “{literal(stage.name(int(shown[at])))}”**")
+        st.markdown(say("target", at=at, token=literal(stage.name(int(shown[at])))))
         if np.isnan(nats[at]):
-            st.write("It was not chosen, so it is not scored.")
+            st.write(say("not_chosen_not_scored"))
         else:
             st.latex(worked_training.token_loss(-float(nats[at])))
     with right:
-        st.markdown("**All targets of the batch**")
+        st.markdown(say("all_targets"))
         total = float(np.nansum(taken.losses, dtype=np.float64))
         rows, length = taken.inputs.shape
         st.latex(worked_training.batch_loss(total, taken.n_scored, (rows, length)))
@@ -158,18 +152,14 @@ def gradients(stage: Stage) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         fig = part_bars(
-            [p.name for p in parts],
+            [p.title for p in parts],
             [p.gradient for p in parts],
-            title="length of the gradient, before clipping",
+            title=say("gradient_axis"),
         )
         show(fig, key="step_gradients")
     with right:
         st.latex(worked_training.gradient_length([p.gradient for p in parts], stage.taken.limit))
-    st.caption(
-        "The gradient says, for each weight, how the loss of this batch changes if the weight grows a "
-        "little. A part’s length is the root of the sum of its squares. Clipping keeps one odd batch from a "
-        "huge step."
-    )
+    st.caption(say("gradient_says"))
 
 
 def update(stage: Stage) -> None:
@@ -177,28 +167,22 @@ def update(stage: Stage) -> None:
     taken, names = stage.taken, [p.name for p in stage.taken.parts]
     left, right = st.columns([3, 2], gap="large")
     with right:
-        name = st.selectbox("Part", names, key="step_part", persist_state="session")
+        name = st.selectbox(
+            say("part"), names, format_func=part_title, key="step_part", persist_state="session"
+        )
         part = next((p for p in taken.parts if p.name == name), taken.parts[0])
         _moved(part, taken.learning_rate)
     with left:
         percent = [100 * p.ratio if np.isfinite(p.ratio) else 0.0 for p in taken.parts]
-        fig = part_bars(names, percent, title="update, % of the size of the weights")
+        fig = part_bars([p.title for p in taken.parts], percent, title=say("update_axis"))
         show(fig, key="step_update")
-    kind = "Muon for the matrices of the layers, AdamW for the rest" if (
-        stage.stepper.config.optimizer == "muon"
-    ) else "AdamW"  # fmt: skip
-    st.caption(
-        f"Optimizer: {kind}. It does not move weights by the gradient itself: it divides by how large the "
-        "gradients of each weight usually are, so a small gradient does not mean a small step."
-    )
+    st.caption(say(f"optimizer.{stage.stepper.config.optimizer}"))
 
 
 def _moved(part: Part, learning_rate: float) -> None:
     st.latex(worked_training.update_ratio(part.update, part.weights))
     st.latex(worked_training.mean_change(part.update, part.n, learning_rate))
-    st.caption(
-        f"n = {viz.format_count(part.n)} numbers. The second formula: how far one moves (root mean square)."
-    )
+    st.caption(say("mean_change", n=part.n))
 
 
 def before_and_after(stage: Stage, text: str) -> None:
@@ -206,17 +190,14 @@ def before_and_after(stage: Stage, text: str) -> None:
     taken = stage.taken
     left, right = st.columns([3, 2], gap="large")
     with right:
-        st.markdown("**On this batch**")
+        st.markdown(say("on_this_batch"))
         st.latex(worked_training.loss_change(taken.loss, taken.loss_after))
         better = int((taken.after < taken.losses).sum())
-        st.caption(
-            f"{viz.format_count(better)} of {viz.format_count(taken.n_scored)} targets became likelier. "
-            "The step follows the mean of them all, so some lose."
-        )
+        st.caption(say("targets_became_likelier", better=better, scored=taken.n_scored))
     with left:
-        st.markdown("**On the text of the sidebar**")
+        st.markdown(say("on_the_text"))
         if not text:
-            st.info("The text in the sidebar is empty. Type something to see what the step changed there.")
+            st.info(say("text_is_empty"))
         else:
             _text(stage, text)
 
@@ -228,13 +209,10 @@ def _text(stage: Stage, text: str) -> None:
     choice.begin("step_place", len(ids) - 1, about=(stage.ref.id, text))
     with st.container(height=130 if len(ids) > 24 else "content", border=len(ids) > 24):
         chosen = token_strip(
-            window.segments, key="step_place", selected=len(ids) - 1, label="The text: choose a token"
+            window.segments, key="step_place", selected=len(ids) - 1, label=say("text_choose_token")
         )
     if window.unused:
-        st.caption(
-            f"Only the last {viz.format_count(len(ids))} of {viz.format_count(window.n_tokens)} tokens: "
-            "the model can’t see more. They are counted from 0 here."
-        )
+        st.caption(say("only_last_tokens", read=len(ids), all=window.n_tokens))
     at = min(len(ids) - 1 if chosen is None else int(chosen), len(ids) - 1)
     previous = stage.stepper.previous
     assert previous is not None  # a step has been taken
@@ -249,13 +227,14 @@ def _text(stage: Stage, text: str) -> None:
         tail=top.tail,
         n_tail=top.n_tail,
         true_index=None if came is None else shown.index(came),
-        true_note="came next" if stage.causal else "hidden",
+        true_note=say("came_next") if stage.causal else say("hidden"),
         second=new[shown],
         second_tail=tail_of(new, shown),
-        names=("before the step", "after the step"),
+        names=(say("before_step"), say("after_step")),
         colors=(viz.NEUTRAL, viz.MODEL),
     )
-    st.markdown(f"{'After' if stage.causal else 'In place of'} token {at}, “{literal(stage.name(ids[at]))}”")
+    where = "after" if stage.causal else "in_place_of"
+    st.markdown(say(f"place.{where}", at=at, token=literal(stage.name(ids[at]))))
     show(fig, key="step_probs")
 
 

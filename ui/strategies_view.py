@@ -14,6 +14,9 @@ from ui.resources import ModelRef
 from ui.words import duration
 from ui.writing import literal_html, say_what_is_seen
 from viz import TRUE, clip, format_number, visible
+from wording import words
+
+say = words("ui.strategies_view")
 
 _STORE, _RUN = "_strategies", "_strategies_run"
 _KEPT = 6  # prompts and settings whose texts are kept
@@ -65,7 +68,7 @@ def strategies_view(ref: ModelRef, prompt: str) -> None:
     missing = [strategy for strategy in STRATEGIES if strategy.name not in results.rows]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(_words(missing), key="strategies_run", type="primary", on_click=ask, args=(not missing,))
-        st.caption("All begin after the text in the sidebar. Those that draw use one seed.")
+        st.caption(say("all_begin_after_text"))
     place = st.empty()
     board = st.empty()
     board.html(table(list(results.rows.values()), prompt))
@@ -85,8 +88,12 @@ def ask(anew: bool = False) -> None:
 
 def _words(missing: list[Strategy]) -> str:
     if not missing:
-        return "Write again with a new seed"
-    return f"Write in all {len(STRATEGIES)} ways" if len(missing) == len(STRATEGIES) else "Write the others"
+        return say("write_again_new_seed")
+    return (
+        say("write_all_ways", n_strategies=len(STRATEGIES))
+        if len(missing) == len(STRATEGIES)
+        else say("write_others")
+    )
 
 
 def _results(about: tuple[Any, ...]) -> Results:
@@ -112,7 +119,11 @@ def _run(
     began, model = time.perf_counter(), resources.load(ref).model
     for i, strategy in enumerate(missing):
         each = (time.perf_counter() - began) / i if i else 0
-        left = f", about {duration(each * (len(missing) - i))} left" if each * (len(missing) - i) > 3 else ""
+        left = (
+            say("about_left", each=duration(each * (len(missing) - i)))
+            if each * (len(missing) - i) > 3
+            else ""
+        )
         place.progress(i / len(missing), f"{strategy.name}: {i + 1} of {len(missing)}{left}")
         start = time.perf_counter()
         done = write(model, ids, strategy, n_tokens=how.n, seed=how.seed, stop_ids=how.stop_ids)
@@ -156,18 +167,10 @@ def table(rows: list[Row], prompt: str) -> str:
         return f'<p style="margin:0.5rem 0">{len(STRATEGIES)} ways: {names}.</p>'
     with_truth = any(row.n_legal is not None for row in rows)
     heads = _HEADS if with_truth else _HEADS[:-1]
-    head = "".join(
-        f'<th scope="col" style="{_CELL}text-align:left;font-weight:600;vertical-align:bottom">{name}</th>'
-        for name in heads
-    )
+    head = "".join(say("th_scope_col_style", cell=_CELL, name=name) for name in heads)
     worst = max((-row.per_token for row in rows if math.isfinite(row.per_token)), default=1.0) or 1.0
     body = "".join(_measures(row, worst, with_truth) + _text(row, len(heads)) for row in rows)
-    return (
-        '<div role="region" tabindex="0" aria-label="Strategies compared" class="loupe-strategies" '
-        'style="overflow-x:auto"><table style="width:100%;min-width:44rem;border-collapse:collapse;'
-        f'font-size:0.9rem;font-variant-numeric:tabular-nums"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    return say("div_role_region_tabindex", head=head, body=body)
 
 
 def _measures(row: Row, worst: float, with_truth: bool) -> str:
@@ -180,10 +183,12 @@ def _measures(row: Row, worst: float, with_truth: bool) -> str:
     ]
     if with_truth:
         share = (row.n_legal or 0) / max(len(row.text), 1)
-        words = "all of it" if not row.broke_at else f"{row.n_legal} of {len(row.text)} characters"
+        words = (
+            say("all") if not row.broke_at else say("characters", n_legal=row.n_legal, n_text=len(row.text))
+        )
         cells.append(_bar(words if row.n_legal is not None else "", share, TRUE))
-    name = f'<th scope="row" style="{_CELL}{_LINE}text-align:left;font-weight:600">{row.name}</th>'
-    return f'<tr data-strategy="{row.name}">{name}' + "".join(cells) + "</tr>"
+    name = say("th_scope_row_style", cell=_CELL, line=_LINE, name=row.name)
+    return say("tr_data_strategy", name=row.name, name_2=name) + "".join(cells) + "</tr>"
 
 
 def _number(value: float, share: float | None) -> str:
@@ -195,30 +200,26 @@ def _bar(words: str, share: float | None, color: str) -> str:
     drawn = ""
     if share is not None and math.isfinite(share) and words:
         width = 100 * min(max(share, 0.0), 1.0)
-        drawn = (
-            '<div style="height:4px;background:rgba(128,136,145,0.25)">'
-            f'<div style="height:4px;width:{width:.1f}%;background:{color}"></div></div>'
-        )
-    return f'<td style="{_CELL}{_LINE}min-width:4.5rem">{words}{drawn}</td>'
+        drawn = say("div_style_height_4px", width=width, color=color)
+    return say("td_style_min_width", cell=_CELL, line=_LINE, words=words, drawn=drawn)
 
 
 def _text(row: Row, n_columns: int) -> str:
     legal = len(row.text) if row.n_legal is None else row.n_legal
     good, bad = row.text[:legal], row.text[legal:]
-    line = f"border-bottom:2px solid {TRUE}" if row.n_legal is not None else ""
-    broke = f'<span style="font-weight:600"> ✗ </span><span data-part="broken">{literal_html(bad)}</span>'
-    return (
-        f'<tr><td colspan="{n_columns}" dir="auto" style="{_CELL}white-space:pre-wrap;'
-        f'overflow-wrap:anywhere;padding-bottom:10px"><span data-part="legal" style="{line}">'
-        f"{literal_html(good)}</span>{broke if bad else ''}</td></tr>"
+    line = say("border_bottom_2px_solid", true=TRUE) if row.n_legal is not None else ""
+    broke = say("span_style_font_weight", literal_html=literal_html(bad))
+    return say(
+        "tr_td_colspan_dir",
+        n_columns=n_columns,
+        cell=_CELL,
+        line=line,
+        literal_html=literal_html(good),
+        broke=broke if bad else "",
     )
 
 
 def _legend(with_truth: bool) -> str:
-    words = (
-        "log P: natural log of the model’s own probability, before temperature and cuts; nearer to 0 is "
-        "likelier. Repeated: share of runs of 4 tokens that came before. Distinct-n: share of different runs "
-        "of n tokens."
-    )
-    truth = " Underlined: a story can go like this; after ✗ none can." if with_truth else ""
+    words = say("log_p_natural_log")
+    truth = say("underlined_story_can_go") if with_truth else ""
     return words + truth

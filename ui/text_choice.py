@@ -1,6 +1,5 @@
 """Choosing a text to learn from: the stories, Python's help texts, one of your own, an uploaded file."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -9,13 +8,16 @@ from engine import corpus as texts
 from engine.corpus import Corpus
 from ui.words import literal
 from viz import format_count
+from wording import words
 
-TEXTS = {
-    "stories": "Made-up stories",
-    "python-docs": "Python’s help texts",
-    "pasted": "Paste a text",
-    "uploaded": "Upload a .txt file",
-}
+say = words("ui.text_choice")
+
+TEXTS = ("stories", "python-docs", "pasted", "uploaded")
+
+
+def name_of(kind: str) -> str:
+    """What the choice calls a kind of text."""
+    return say(f"kind.{kind}")
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,11 @@ class TextChoice:
 
     Attributes:
         prefix: of the session keys: "training" gives training_text, training_paste, …
-        options: kinds of text and their names; the first one is chosen at first.
+        options: kinds of text; the first one is chosen at first.
     """
 
     prefix: str
-    options: Mapping[str, str]
+    options: tuple[str, ...]
 
     def key(self, name: str) -> str:
         """Session key of one of the widgets: text, paste, file, encoding."""
@@ -37,7 +39,7 @@ class TextChoice:
     @property
     def kind(self) -> str:
         """What is chosen: one of `options`."""
-        return str(st.session_state.get(self.key("text"), next(iter(self.options))))
+        return str(st.session_state.get(self.key("text"), self.options[0]))
 
     @property
     def _upload(self) -> tuple[str, bytes] | None:
@@ -48,45 +50,45 @@ class TextChoice:
     def draw(self) -> None:
         """Draw the choice, and what the chosen kind asks for."""
         st.selectbox(
-            "Text",
-            list(self.options),
-            format_func=self.options.__getitem__,
+            say("label"),
+            self.options,
+            format_func=name_of,
             key=self.key("text"),
             persist_state="session",
         )
         if self.kind == "pasted":
             st.text_area(
-                "Your text",
+                say("paste"),
                 key=self.key("paste"),
                 height=140,
                 persist_state="session",
-                placeholder="Paste at least a few sentences here.",
+                placeholder=say("paste_hint"),
             )
         elif self.kind == "uploaded":
             self._file()
 
     def _file(self) -> None:
         st.file_uploader(
-            "A plain text file", type="txt", key=self.key("file"), max_upload_size=5, on_change=self._keep,
-            help="UTF-8, or another encoding that you choose. At most 5 MB.",
+            say("upload"), type="txt", key=self.key("file"), max_upload_size=5, on_change=self._keep,
+            help=say("upload_help"),
         )  # fmt: skip
         if not self._upload:
             return
         name, data = self._upload
-        st.caption(f"{literal(name)}, {format_count(len(data))} bytes")
+        st.caption(say("file", name=literal(name), size=format_count(len(data))))
         try:
             texts.decode_upload(data)
             st.session_state[self.key("encoding")] = None
         except texts.UnknownEncoding as error:
             st.warning(literal(str(error)))
             st.selectbox(
-                "Encoding",
-                list(texts.ENCODINGS),
+                say("encoding"),
+                list(texts.encodings()),
                 index=None,
-                format_func=texts.ENCODINGS.__getitem__,
+                format_func=texts.encodings().__getitem__,
                 key=self.key("encoding"),
                 persist_state="session",
-                placeholder="Choose one",
+                placeholder=say("choose_one"),
             )
         except ValueError:
             pass  # `corpus` says what is wrong
@@ -110,7 +112,7 @@ class TextChoice:
         if self.kind == "uploaded":
             name, data = self._upload or ("", b"")
             if not name:
-                raise ValueError("There is no file yet. Choose one above, or another text.")
+                raise ValueError(say("no_file"))
             encoding = st.session_state.get(self.key("encoding"))
             return texts.own_text(texts.decode_upload(data, encoding), name=name, kind="uploaded")
         return texts.own_text(st.session_state.get(self.key("paste"), ""))
@@ -125,11 +127,7 @@ def usable(text: Corpus) -> None:
     if text.kind not in ("pasted", "uploaded"):
         return
     if not text.text.strip():
-        raise ValueError(
-            "This text is blank: there is nothing to learn from. Paste some words, or choose another text."
-        )
+        raise ValueError(say("blank"))
     size = len(text.text.encode())
     if size > texts.MAX_UPLOAD_BYTES:
-        raise ValueError(
-            f"The text has {size:,} bytes; at most {texts.MAX_UPLOAD_BYTES:,} are taken. Use a part of it."
-        )
+        raise ValueError(say("too_long", size=size, most=texts.MAX_UPLOAD_BYTES))

@@ -17,6 +17,9 @@ from engine.tokenizers import Tokenizer
 from ui import hiding, lesson, resources
 from ui.resources import ModelRef
 from viz import format_count
+from wording import words
+
+say = words("ui.time_data")
 
 DRAWN = 48  # tokens in the map of a head: more can't be read
 WRITTEN = 40  # tokens of a sample
@@ -112,8 +115,7 @@ def _model(moment: ModelRef) -> tuple[Transformer, Tokenizer]:
 def _finite(moment: ModelRef, seen: Look) -> Look:
     if not np.isfinite(seen.logits).all():
         raise ValueError(
-            f"At step {format_count(moment.step)} the model’s output is not finite: its training diverged. "
-            "Choose another model."
+            say("step_models_output_not", step=format_count(moment.step))
         )
     return seen
 

@@ -12,6 +12,9 @@ from ui.components.moments import moments
 from ui.resources import ModelRef
 from ui.time_parts import Scene, parts_of
 from viz import format_count
+from wording import words
+
+say = words("ui.time_machine")
 
 MACHINE, PLACE, HEAD = "time_machine", "time_place", "time_head"
 PIECE = 0.25  # seconds of writing in one script run, so that the page stays quick
@@ -32,8 +35,7 @@ def _machine(ref: ModelRef, text: str, kept: tuple[ModelRef, ...], waiting: bool
     steps = [moment.step for moment in kept]
     if len(steps) < 2:
         st.info(
-            "Only one moment of this model’s training was kept, so there is nowhere to go back to. The "
-            "shipped models carry their history, and so does every run that you start here."
+            say("only_one_moment_models")
         )
     now = current(MACHINE, steps[-1])
     written = time_data.samples(kept, text)
@@ -111,21 +113,20 @@ def _try(ref: ModelRef, kept: tuple[ModelRef, ...]) -> None:
         return
     early, middle = steps[len(steps) // 5], steps[len(steps) // 2]
     said = (
-        f"At step {format_count(middle)}: has the order of the likeliest tokens changed since, or only their "
-        "numbers?"
+        say("step_has_order_likeliest", middle=format_count(middle))
     )
-    last = lesson.Step(said, f"Go to step {format_count(middle)}", _go, (middle,))
+    last = lesson.Step(said, say("go_step", middle=format_count(middle)), _go, (middle,))
     if ref.corpus == "stories":
-        said = "A story names somebody at its start. Play: when does a head begin to look back there?"
-        last = lesson.Step(said, "Tell of Lily", _recall, (ref, steps[0]))
+        said = say("story_names_somebody_start")
+        last = lesson.Step(said, say("tell_lily"), _recall, (ref, steps[0]))
     lesson.try_this(
         lesson.Step(
-            "Before the first step, is any token likelier than another? Then press Play.",
-            "Go to the start", _go, (steps[0],),
+            say("before_first_step_any"),
+            say("go_start"), _go, (steps[0],),
         ),
         lesson.Step(
-            f"What does it expect after only {format_count(early)} steps: what fits, or what is frequent?",
-            f"Go to step {format_count(early)}", _go, (early,),
+            say("what_does_expect_after", early=format_count(early)),
+            say("go_step_2", early=format_count(early)), _go, (early,),
         ),
         last,
         key="time_try",

@@ -16,9 +16,12 @@ from ui.components.moments import chips
 from ui.resources import ModelRef
 from ui.time_data import BARS, SEED, WRITTEN, Past, Samples
 from viz import moments as drawn
+from wording import words
 
 if TYPE_CHECKING:
     from engine.tokenizers import Tokenizer
+
+say = words("ui.time_parts")
 
 KEPT = {"int8": "kept in 8 bits", "float16": "kept in 16 bits"}
 
@@ -95,7 +98,7 @@ def parts_of(scene: Scene, samples: Samples) -> dict[str, Any]:
             "truth": scene.truth is not None,
             "rest": f"{viz.format_count(n_rest)} others",
             "color": viz.objective_color(scene.ref.objective) if not scene.causal else viz.MODEL,
-            "cameNote": "the token that stands in the text",
+            "cameNote": say("token_stands_text"),
         },
         "lines": drawn.prob_lines(
             [scene.name(i) for i in lines], scene.past.probs[:, lines], true=true, came=came
@@ -104,7 +107,7 @@ def parts_of(scene: Scene, samples: Samples) -> dict[str, Any]:
         "curve": _curve(scene),
         "head": _head(scene),
         "samples": samples.got(),
-        "sampleHeading": "What it would write" if scene.causal else "Every third token hidden, and filled in",
+        "sampleHeading": say("what_would_write") if scene.causal else say("every_third_token_hidden"),
         "sampleNote": _sample_note(scene),
     }
 
@@ -116,8 +119,8 @@ def _here(scene: Scene, most: int = 24) -> str:
 def _heading(scene: Scene) -> list[tuple[str, bool]]:
     here = (_here(scene), True)
     if scene.causal:
-        return [(f"After token {scene.position}, “", False), here, ("”, comes …", False)]
-    return [(f"Token {scene.position}, “", False), here, ("”, is hidden. It could be …", False)]
+        return [(say("after_token", position=scene.position), False), here, ("”, comes …", False)]
+    return [(f"Token {scene.position}, “", False), here, (say("hidden_could"), False)]
 
 
 def _chips(scene: Scene) -> dict[str, Any]:
@@ -131,15 +134,15 @@ def _chips(scene: Scene) -> dict[str, Any]:
         hidden=not scene.causal,
     )
     what = (
-        "Under each token: the surprise at this moment, in nats. Press one to see what comes after it."
+        say("under_each_token_surprise")
         if scene.causal
-        else "Under each token: the surprise in nats if it alone were hidden. Press one to hide it."
+        else say("under_each_token_surprise_2")
     )
     if not scene.causal and np.isnan(scene.past.log_probs[-1]).any():
-        what += " In a text so long, only those near the hidden one are asked for."
+        what += say("text_long_only_those")
     return {
         **found,
-        "label": "The text, each token with its surprise at this moment",
+        "label": say("text_each_token_surprise"),
         "note": what,
         "values": [texts for texts, _ in looks],
         "colors": [colors for _, colors in looks],
@@ -174,7 +177,7 @@ def _notes(scene: Scene) -> list[str]:
     notes = []
     for moment in scene.past.moments:
         loss = losses.get(moment.step)
-        words = [] if loss is None else [f"loss {loss:.4f} nats on unseen text"]
+        words = [] if loss is None else [say("loss_nats_unseen_text", loss=loss)]
         words += [KEPT[moment.dtype]] if moment.dtype in KEPT else []
         notes.append(" · ".join(words))
     return notes
@@ -191,11 +194,11 @@ def _curve(scene: Scene) -> dict[str, Any]:
     if len(lines.steps):
         series.append(viz.Series("training", lines.steps, lines.losses, "train"))
     if len(lines.eval_steps):
-        series.append(viz.Series("unseen text", lines.eval_steps, lines.val_losses, "valid"))
+        series.append(viz.Series(say("unseen_text"), lines.eval_steps, lines.val_losses, "valid"))
     floor = next((reading.number(r["value"]) for r in scene.records if r["kind"] == "floor"), math.nan)
-    marks = [viz.Reference(math.log(scene.past.probs.shape[1]), "ln V", "start")]
+    marks = [viz.Reference(math.log(scene.past.probs.shape[1]), say("ln_v"), "start")]
     marks += [viz.Reference(floor, "floor", "floor")] if math.isfinite(floor) else []
-    title = "Loss, nats per token" if scene.causal else "Masked-token loss, nats"
+    title = say("loss_nats_per_token") if scene.causal else say("masked_token_loss_nats")
     return drawn.curve(series, marks, title)
 
 
@@ -208,8 +211,7 @@ def _head(scene: Scene) -> dict[str, Any]:
     for moment in weights:
         best = int(moment[row].argmax())
         said.append(
-            f"“{viz.clip(names[row], 20)}” looks most at “{viz.clip(names[best], 20)}” "
-            f"(position {part.start + best}): {moment[row, best] / 255:.2f}."
+            say("looks_most_position", clip=viz.clip(names[row], 20), clip_2=viz.clip(names[best], 20), start=part.start + best, moment=moment[row, best] / 255)
         )
     _, n_layer, n_head, _, _ = scene.past.weights.shape
     return {
@@ -229,10 +231,8 @@ def _head(scene: Scene) -> dict[str, Any]:
 def _sample_note(scene: Scene) -> str:
     if scene.causal:
         return (
-            f"Up to {WRITTEN} tokens after the text, drawn at temperature 1 with seed {SEED} at every "
-            "moment: only the weights differ."
+            say("up_tokens_after_text", written=WRITTEN, seed=SEED)
         )
     return (
-        "All of these are hidden at once; each is filled with the best guess. Underlined: the token of the "
-        "text. With a wavy line: another one."
+        say("all_these_hidden_once")
     )

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from ui import resources
 from ui.resources import ModelRef
 from viz import clip, visible
+from wording import words
+
+say = words("ui.token_choice")
 
 MOST = 3000  # listed; of a larger vocabulary the likeliest, and any other can be typed
 KEY, _ABOUT = "generation_token", "_generation_token_about"
@@ -25,7 +28,7 @@ def names(ref: ModelRef) -> list[str]:
 def begin(ref: ModelRef, ids: Sequence[int]) -> None:
     """Forget the choice if the place is another one. Before anything that shows it."""
     about = (ref.id, ref.identity, tuple(ids))
-    if st.session_state.get(_ABOUT) != about:
+    if st.session_state.setdefault(_ABOUT, about) != about:  # at first it may come from a link
         st.session_state[_ABOUT] = about
         st.session_state.pop(KEY, None)
 
@@ -54,7 +57,7 @@ def token_choice(ref: ModelRef, ids: Sequence[int], probs: NDArray[Any], label: 
         key=KEY,
         persist_state="session",
         accept_new_options=large,
-        help="Any token of the vocabulary, the likeliest first. Type to search.",
+        help=say("any_token_vocabulary_likeliest"),
     )
     return chosen if isinstance(chosen, int) else _typed(ref, str(chosen), order[0])
 
@@ -64,5 +67,5 @@ def _typed(ref: ModelRef, text: str, otherwise: int) -> int:
     ids = resources.tokenizer(ref).encode(text.replace("·", " "))
     if len(ids) == 1:
         return ids[0]
-    st.caption(f"That is {len(ids)} tokens, not one; the likeliest is taken instead.")
+    st.caption(say("tokens_not_one_likeliest", n_ids=len(ids)))
     return otherwise

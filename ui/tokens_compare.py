@@ -12,12 +12,15 @@ from ui.components import select, show, token_strip
 from ui.tokens_pieces import STRIP
 from ui.words import counted, literal
 from viz import vocabulary_bars
+from wording import words
+
+say = words("ui.tokens_compare")
 
 UNITS: dict[str, Callable[[Cost], float | None]] = {
     "tokens": lambda cost: cost.n_tokens,
-    "tokens per word": lambda cost: cost.tokens_per_word,
-    "characters per token": lambda cost: cost.characters_per_token,
-    "bytes per token": lambda cost: cost.bytes_per_token,
+    "tokens-per-word": lambda cost: cost.tokens_per_word,
+    "characters-per-token": lambda cost: cost.characters_per_token,
+    "bytes-per-token": lambda cost: cost.bytes_per_token,
 }
 TABLE = "tokens_costs"
 
@@ -28,20 +31,21 @@ def draw(text: str) -> None:
     costs = list(found.costs)
     unit = str(
         st.segmented_control(
-            "Unit of the bars", list(UNITS), default="tokens", required=True, key="tokens_unit", wrap=True,
-            persist_state="session", label_visibility="collapsed",
+            say("units"), list(UNITS), default="tokens", required=True, key="tokens_unit", wrap=True,
+            persist_state="session", label_visibility="collapsed", format_func=say.table("unit").get,
         )
     )  # fmt: skip
     picture, worked = st.columns([5, 4], gap="medium", vertical_alignment="center")
     row = _table(found)
     with picture:
         values, names = [UNITS[unit](cost) for cost in costs], [cost.name for cost in costs]
-        show(vocabulary_bars(names, values, unit=unit, chosen=row, whole=unit == "tokens"), key="tokens_bars")
+        title, whole = say(f"unit.{unit}"), unit == "tokens"
+        show(vocabulary_bars(names, values, unit=title, chosen=row, whole=whole), key="tokens_bars")
     with worked:
         _worked(costs[row])
     _strips(found)
     missing = vocabularies.absent()
-    with st.expander("More vocabularies" + (f": {len(missing)} are missing" if missing else "")):
+    with st.expander(say("some_missing", n=len(missing)) if missing else say("more_vocabularies")):
         vocabulary_files.panel()
 
 
@@ -51,9 +55,10 @@ def _table(found: vocabularies.Compared) -> int:
     first = found.options.index(own) if own in found.options else 0
     columns: dict[str, Any] = {
         "vocabulary": [cost.name for cost in costs],
-        "its size": [cost.vocab_size for cost in costs],
+        "size": [cost.vocab_size for cost in costs],
         **{name: [value(cost) for cost in costs] for name, value in UNITS.items()},
     }
+    number = st.column_config.NumberColumn
     chosen = st.dataframe(
         columns,
         hide_index=True,
@@ -62,13 +67,14 @@ def _table(found: vocabularies.Compared) -> int:
         on_select="rerun",
         selection_mode="single-row-required",
         selection_default={"selection": {"rows": [first]}},
-        placeholder="none",
+        placeholder=say("none"),
         column_config={
-            "its size": st.column_config.NumberColumn(format="localized", help="How many ids it has"),
-            "tokens": st.column_config.NumberColumn(format="localized"),
-            **{name: st.column_config.NumberColumn(format="%.3g") for name in UNITS if name != "tokens"},
+            "vocabulary": say("vocabulary"),
+            "size": number(say("size"), format="localized", help=say("size_help")),
+            **{name: number(label, format="%.3g") for name, label in say.table("unit").items()},
+            "tokens": number(say("unit.tokens"), format="localized"),
         },
-        alt="What the text costs in each vocabulary",
+        alt=say("table"),
     )
     rows = chosen.selection.rows
     return min(rows[0], len(costs) - 1) if rows else first
@@ -76,25 +82,19 @@ def _table(found: vocabularies.Compared) -> int:
 
 def _worked(cost: Cost) -> None:
     """The numbers of the chosen vocabulary, worked out."""
-    st.markdown(f"**{literal(cost.name)}**, worked out")
+    st.markdown(say("worked_out", name=literal(cost.name)))
     size = cost.size
     st.latex(worked_tokens.cost(cost.n_tokens, size.characters, size.bytes, size.words))
     if size.words is None:
-        st.caption(
-            "Words are not counted: this text is in a script that puts no spaces between words, such as "
-            "Chinese, Japanese or Thai."
-        )
+        st.caption(say("no_words"))
     else:
-        st.caption("A word is a run of letters and digits; an apostrophe inside belongs to it.")
+        st.caption(say("word"))
 
 
 def _strips(found: vocabularies.Compared) -> None:
     """The first tokens of each, one under the other."""
-    st.subheader("Where each one cuts")
-    st.caption(
-        f"The first {vocabularies.HEAD} tokens. Choose a piece to look at it closely. A dashed frame is one "
-        "character of several tokens. The characters vocabulary knows this text’s characters and no others."
-    )
+    st.subheader(say("where"))
+    st.caption(say("heads", n=vocabularies.HEAD))
     for option, cost, head in zip(found.options, found.costs, found.heads, strict=True):
         left, right = st.columns([1, 5], gap="small")
         left.markdown(f"**{literal(cost.name)}**  \n{counted(cost.n_tokens, 'token')}")
@@ -102,14 +102,14 @@ def _strips(found: vocabularies.Compared) -> None:
             token_strip(
                 head,
                 key=f"tokens_head_{found.options.index(option)}",
-                label=f"{cost.name}: the first tokens",
+                label=say("head", name=cost.name),
                 on_press=partial(look_closely, option),
             )
 
 
 def look_closely(option: str, index: int) -> None:
     """Open the pieces of a vocabulary at one of its tokens. For callbacks."""
-    st.session_state["view"] = "Pieces"
+    st.session_state["view"] = "pieces"
     st.session_state["tokens_vocabulary"] = option
     st.session_state["tokens_special"] = False
     st.session_state[f"_{STRIP}_about"] = (session.text(), option)  # else the new text would begin at token 0

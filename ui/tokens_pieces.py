@@ -10,6 +10,9 @@ from ui.components import copy_text, select, token_strip, token_table
 from ui.vocabularies import Cut
 from ui.words import counted, literal
 from viz import format_count, visible
+from wording import words
+
+say = words("ui.tokens_pieces")
 
 MOST = 300  # tokens drawn and listed; the counts are of the whole text
 STRIP, TABLE = "tokens_strip", "tokens_table"
@@ -35,7 +38,7 @@ def draw(text: str) -> None:
     with right:
         _table(cut, position)
         _take_away(text, cut)
-    with st.expander("More vocabularies"):
+    with st.expander(say("more_vocabularies")):
         vocabulary_files.panel()
 
 
@@ -46,7 +49,7 @@ def _vocabulary() -> str:
         st.session_state["tokens_vocabulary"] = options[0]  # an upload of earlier, or there is no model now
     return str(
         st.segmented_control(
-            "Vocabulary",
+            say("vocabulary"),
             options,
             format_func=lambda name: literal(vocabularies.label(name, ref)),
             default=options[0] if "tokens_vocabulary" not in st.session_state else None,
@@ -69,24 +72,24 @@ def _refused(error: ValueError, option: str) -> None:
 def _strips(cut: Cut, special: bool) -> int:
     """The pieces; two rows of them where the names of control tokens can be read in two ways."""
     if cut.n_other is None:
-        return token_strip(cut.segments, key=STRIP, selected=0, label="The text in tokens") or 0
+        return token_strip(cut.segments, key=STRIP, selected=0, label=say("strip")) or 0
     n_plain, n_control = (cut.n_other, len(cut.ids)) if special else (len(cut.ids), cut.n_other)
     position = 0
     with st.container(border=True):
-        st.markdown("**The same text, read in two ways**")
-        for control, name, n in ((False, "As plain text", n_plain), (True, "As control tokens", n_control)):
-            mark = ", looked at below" if control == special else ""
-            st.caption(f"{name}: {counted(n, 'token')}{mark}")
+        st.markdown(say("two_readings"))
+        for control, name, n in (
+            (False, say("plain_text"), n_plain),
+            (True, say("control_tokens"), n_control),
+        ):
+            tokens = counted(n, "token")
             if control == special:
+                st.caption(say("reading_below", name=name, tokens=tokens))
                 position = token_strip(cut.segments, key=STRIP, selected=0, label=name) or 0
             else:
+                st.caption(say("reading", name=name, tokens=tokens))
                 token_strip(cut.other, key="tokens_other", label=name, on_press=lambda i: _switch(special, i))
-        st.toggle("Read control words as control tokens", key="tokens_special", persist_state="session")
-        st.write(
-            "A control token is a signal, not text: `<|endoftext|>` says that a document is over, `[MASK]` "
-            "hides a word. If whatever people type could become one, a stranger could end a text or hide a "
-            "word in the middle of it; so Loupe reads plain text unless you switch."
-        )
+        st.toggle(say("switch"), key="tokens_special", persist_state="session")
+        st.write(say("control_why"))
     return position
 
 
@@ -100,9 +103,9 @@ def _notices(text: str, cut: Cut) -> None:
     """What is easily overlooked."""
     if len(cut.ids) > MOST:
         total = format_count(len(cut.ids))
-        st.info(f"Drawn are the first {MOST} of {total} tokens. The counts are of the whole text.")
+        st.info(say("cut_short", most=MOST, total=total))
     if session.repaired():
-        st.info(f"{session.repaired()} broken characters (halves of a pair) were replaced by �.")
+        st.info(say("repaired", n=session.repaired()))
     lesson.space_hint(text)
 
 
@@ -111,7 +114,7 @@ def _counts(text: str, cut: Cut) -> None:
     n_bytes = len(text.encode())
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         for noun, value in {"token": len(cut.ids), "character": len(text), "byte": n_bytes}.items():
-            number, name = counted(value, noun).split()
+            number, name = counted(value, noun).split(maxsplit=1)
             st.metric(name, number, width="content")
         st.latex(worked.bytes_per_token(n_bytes, len(cut.ids)), width="content")
 
@@ -124,43 +127,44 @@ def _piece(text: str, cut: Cut, position: int) -> None:
     if len(segment) < 2 or cut_short:
         return
     n_points = len(data.decode("utf-8", "replace"))
-    points = f"{n_points} code points, " if n_points > 1 else ""
     st.markdown(
-        f"The piece \u2068**{literal(visible(data))}**\u2069 is {points}{len(data)} bytes in {len(segment)} "
-        f"tokens. The chosen one is part {position - cut.tokens.index(segment[0]) + 1} of {len(segment)}."
+        say(
+            "piece_of_points" if n_points > 1 else "piece",
+            piece=literal(visible(data)),
+            points=n_points,
+            bytes=len(data),
+            tokens=len(segment),
+            part=position - cut.tokens.index(segment[0]) + 1,
+        )
     )
 
 
 def _details(text: str, cut: Cut, token: Token, index: int) -> None:
     """The chosen token: its characters, their bytes, its number."""
-    st.subheader(f"Token {index}, from letters to a number")
+    st.subheader(say("chosen", index=index))
     st.code(visible(token.data), language=None, wrap_lines=True)
     spelled = characters_of(token, text)
     st.dataframe(
         {
             "character": [visible(char) for char, _ in spelled],
-            "code point": [f"U+{ord(char):04X}" for char, _ in spelled],
-            "its bytes": [char.encode().hex(" ").upper() for char, _ in spelled],
-            "in this token": [data.hex(" ").upper() for _, data in spelled],
+            "code_point": [f"U+{ord(char):04X}" for char, _ in spelled],
+            "bytes": [char.encode().hex(" ").upper() for char, _ in spelled],
+            "in_token": [data.hex(" ").upper() for _, data in spelled],
         },
         hide_index=True,
+        column_config=say.table("column"),
         height="content" if len(spelled) < 7 else 250,
         key="tokens_characters",
     )
     st.latex(worked.number_of(token.data, token.id, cut.tokenizer.vocab_size))
-    st.caption(
-        f"It begins at character {token.start} of the text and covers {_bytes(token)}, counted from 0."
-    )
-
-
-def _bytes(token: Token) -> str:
     first, last = token.byte_start, token.byte_end - 1
-    return f"byte {first}" if first == last else f"bytes {first} to {last}"
+    key = "place_byte" if first == last else "place_bytes"
+    st.caption(say(key, start=token.start, first=first, last=last))
 
 
 def _table(cut: Cut, position: int) -> None:
     """All tokens that are drawn; the chosen row is the chosen chip."""
-    st.subheader("All tokens")
+    st.subheader(say("all_tokens"))
     token_table(cut.tokens, key=TABLE, selected=position, on_press=partial(select, STRIP))
 
 
@@ -168,10 +172,10 @@ def _take_away(text: str, cut: Cut) -> None:
     """The ids, and the text that is drawn, to use elsewhere."""
     drawn = text.encode()[: cut.tokens[-1].byte_end].decode("utf-8", "ignore")
     with st.container(horizontal=True, vertical_alignment="center"):
-        copy_text("Copy text", drawn, key="tokens_copy_text")
-        copy_text("Copy ids", str([token.id for token in cut.tokens]), key="tokens_copy_ids")
+        copy_text(say("copy_text"), drawn, key="tokens_copy_text")
+        copy_text(say("copy_ids"), str([token.id for token in cut.tokens]), key="tokens_copy_ids")
         st.download_button(
-            "Download all ids",
+            say("download_all_ids"),
             lambda: "\n".join(map(str, cut.ids.tolist())) + "\n",
             file_name="ids.txt",
             key="tokens_download",

@@ -16,18 +16,9 @@ from ui import (
     training_settings,
 )
 from ui.lesson import Step, try_this
+from wording import words
 
-LETTER = (
-    "Dear Ada, the new flat is small but the kitchen gets the morning sun. On Monday the boiler broke and"
-    " a man came with one spanner and a great deal of advice. He told me to open every window, so I did, "
-    "and a pigeon walked in, looked at the sofa and left again. On Tuesday I found the market behind the "
-    "station. They sell pears by the bucket and nobody believes that you only want two. The woman next "
-    "door plays the cello, always the same nine bars, and always stops before the tenth. I have begun to "
-    "hum the rest through the wall. Yesterday she hummed back. Work is quiet. My desk faces a brick wall "
-    "with a painted door on it, and at lunch we guess where it leads. I say the sea. Write soon and tell "
-    "me whether the dog still sleeps on the stairs, and who waters the lemon tree now that Tom is away. "
-    "Bring a coat when you come, for the evenings are cold, and bring the blue map. Yours, June."
-)
+say = words("ui.train_view")
 
 
 def start() -> None:
@@ -50,7 +41,7 @@ def learn_by_heart() -> None:
     paste = training_settings.value("paste")
     start_with(
         text="pasted",
-        paste=paste if paste.strip() else LETTER,
+        paste=paste if paste.strip() else say("letter"),
         tokenizer="characters",
         objective="clm",
         steps=200,
@@ -78,7 +69,7 @@ def draw() -> None:
     idle = info is None or not info.active
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            "Start training" if idle else "Start another",
+            say("start_training") if idle else say("start_another"),
             key="training_start",
             icon=":material/rocket_launch:",
             type="primary" if idle else "secondary",
@@ -100,24 +91,24 @@ def draw() -> None:
                 run_curve.take_away(info.id)
                 run_player.time_machine(info)
     with settings, st.container(key="training_next" if info else None):  # frame.css puts it first on a phone
-        st.markdown("**The next run**")
+        st.markdown(say("next_run"))
         training_form.draw()
 
     run_list.draw(info.id if info else None)
     try_this(
         Step(
-            "Your own text, 200 steps. Training falls far below validation: the model learns it by heart.",
-            "Train on my text",
+            say("try_my_text"),
+            say("train_on_my_text"),
             learn_by_heart,
         ),
         Step(
-            "The other objective: guess hidden tokens from both sides. Its loss is another quantity.",
-            "Train a masked model",
+            say("try_masked"),
+            say("train_masked"),
             learn_hidden,
         ),
         Step(
-            "A hundredth of the learning rate. Then compare it with the run before, under the curve.",
-            "Train a hundred times slower",
+            say("try_slower"),
+            say("train_slower"),
             learn_slowly,
         ),
     )

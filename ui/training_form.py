@@ -13,17 +13,13 @@ from ui import own_tokenizers
 from ui import training_settings as settings
 from ui.lesson import literal
 from ui.text_choice import usable
-from ui.training_settings import CUSTOM, RATES, SHAPE, TOKENIZERS, fill, key, value
-from ui.words import OBJECTIVES, duration
+from ui.training_settings import CUSTOM, RATES, SHAPE, fill, key, value
+from ui.words import OBJECTIVES, duration, objective_name
 from viz import format_count, visible
+from wording import words
 
-_SHORT = {  # names that fit a narrow box
-    "learned": "learned",
-    "sinusoidal": "sines",
-    "rotary": "rotary",
-    "layernorm": "Layer",
-    "rmsnorm": "RMS",
-}
+say = words("ui.training_form")
+
 LARGEST_STEPS, LARGEST_VOCABULARY, MOST_HEADS = 100_000, 8192, 16
 
 
@@ -31,53 +27,59 @@ def draw() -> None:
     """Draw all settings, and what they add up to."""
     settings.TEXT.draw()
     _vocabulary()
-    st.selectbox("Model size", _size_names(), key=key("size"), persist_state="session", on_change=_take_size)
+    sizes = say.table("size")
+    st.selectbox(
+        say("label.size"), _size_names(), format_func=lambda name: sizes.get(name, name), key=key("size"),
+        persist_state="session", on_change=_take_size,
+    )  # fmt: skip
     st.segmented_control(
-        "It learns to guess the",
+        say("label.objective"),
         list(OBJECTIVES),
-        format_func=OBJECTIVES.__getitem__,
+        format_func=objective_name,
         key=key("objective"),
         persist_state="session",
         required=True,
-        help="next token: from those before it (causal, CLM). hidden tokens: from both sides (masked, MLM).",
+        help=say("help.objective"),
     )
     steps, seed = st.columns(2)
-    steps.number_input("Steps", 1, LARGEST_STEPS, step=100, key=key("steps"), persist_state="session")
+    steps.number_input(
+        say("label.steps"), 1, LARGEST_STEPS, step=100, key=key("steps"), persist_state="session"
+    )
     seed.number_input(
-        "Seed", 0, 999_999, key=key("seed"), persist_state="session", help="The same seed, the same run."
+        say("label.seed"), 0, 999_999, key=key("seed"), persist_state="session", help=say("help.seed")
     )
     summary = st.container()
-    with st.expander("More settings"):
+    with st.expander(say("more_settings")):
         _more()
     with summary:
         _add_up()
 
 
 def _vocabulary() -> None:
-    names = {**TOKENIZERS, **own_tokenizers.names()}
+    names = {**say.table("tokenizer"), **own_tokenizers.names()}
     if value("tokenizer") not in names:
         fill(tokenizer="bpe")
-        st.info("Your kept tokenizer is not here any more: a BPE of the text takes its place.")
+        st.info(say("tokenizer_gone"))
     own = own_tokenizers.is_own(value("tokenizer"))  # its size is given, and its name is long
     kind, size = (st.container(), None) if own else st.columns(2)
     kind.selectbox(
-        "Tokenizer",
+        say("label.tokenizer"),
         list(names),
-        format_func=names.__getitem__,
+        format_func=lambda name: names.get(name, name),
         key=key("tokenizer"),
         persist_state="session",
     )
     if size is None:
         return
     size.number_input(
-        "Vocabulary",
+        say("label.vocab_size"),
         256,
         LARGEST_VOCABULARY,
         step=128,
         key=key("vocab_size"),
         persist_state="session",
         disabled=value("tokenizer") != "bpe",
-        help="Ids that an own BPE may have: the 256 bytes, and a merge for each further one.",
+        help=say("help.vocab_size"),
     )
 
 
@@ -106,12 +108,17 @@ def head_choices(d_model: int, positions: str) -> list[int]:
     return fitting or [1]
 
 
-def _number(place: Any, name: str, label: str, low: float, high: float, **options: Any) -> None:
+def _number(place: Any, name: str, low: float, high: float, **options: Any) -> None:
+    label = say(f"label.{name}")
     place.number_input(label, low, high, key=key(name), persist_state="session", **options)
 
 
-def _choice(place: Any, name: str, label: str, options: list[Any], **more: Any) -> None:
-    place.selectbox(label, options, key=key(name), persist_state="session", **more)
+def _choice(place: Any, name: str, options: list[Any], **more: Any) -> None:
+    place.selectbox(say(f"label.{name}"), options, key=key(name), persist_state="session", **more)
+
+
+def _named(place: Any, name: str, names: dict[str, str], **more: Any) -> None:
+    _choice(place, name, list(names), format_func=lambda option: names.get(option, option), **more)
 
 
 def _more() -> None:
@@ -120,68 +127,32 @@ def _more() -> None:
     if n_head not in heads:  # a browser that still shows the former choices answers with a string
         fill(n_head=min(heads, key=lambda n: abs(n - int(n_head))))
     st.text_input(
-        "Name of the run",
-        key=key("name"),
-        persist_state="session",
-        max_chars=80,
-        placeholder="made from the text and size",
-    )
+        say("label.name"), key=key("name"), persist_state="session", max_chars=80,
+        placeholder=say("made_from_text_and_size"),
+    )  # fmt: skip
     a, b = st.columns(2)
-    _number(a, "n_layer", "Layers", 1, 12, on_change=_shape_changed)
-    _choice(b, "n_head", "Heads", heads, on_change=_shape_changed, help="Only numbers that divide the width.")
-    _number(a, "d_model", "Width", 8, 768, step=8, on_change=_shape_changed)
-    _number(
-        b,
-        "context_length",
-        "Context",
-        8,
-        512,
-        step=8,
-        on_change=_shape_changed,
-        help="Tokens that it sees at once.",
-    )
-    _number(a, "batch_size", "Rows in a step", 1, 256, on_change=_shape_changed)
-    _number(b, "dropout", "Dropout", 0.0, 0.9, step=0.05)
-    _choice(a, "positions", "Positions", list(_SHORT)[:3], format_func=_SHORT.__getitem__)
-    _choice(b, "norm", "Norm", list(_SHORT)[3:], format_func=_SHORT.__getitem__)
-    _choice(a, "activation", "Activation", ["gelu", "relu2", "swiglu"])
-    _choice(
-        b,
-        "optimizer",
-        "Optimizer",
-        list(RATES),
-        on_change=lambda: fill(learning_rate=RATES[value("optimizer")]),
-    )
-    _number(a, "learning_rate", "Learning rate", 1e-7, 1e5, format="%g", step=1e-3)
-    _choice(
-        b,
-        "schedule",
-        "Schedule",
-        ["linear", "cosine", "constant"],
-        help="How the rate falls towards the end.",
-    )
-    _number(a, "warmup_steps", "Warm-up steps", 0, LARGEST_STEPS, step=10)
-    _number(b, "weight_decay", "Weight decay", 0.0, 10.0, step=0.05)
-    _number(
-        a,
-        "val_share",
-        "Validation share",
-        0.0,
-        0.5,
-        step=0.05,
-        disabled=value("text") == "stories",
-        help="End of the text that is only for checking. The stories have their own.",
-    )
-    _number(
-        b,
-        "mask_prob",
-        "Share hidden",
-        0.01,
-        1.0,
-        step=0.05,
-        disabled=value("objective") != "mlm",
-        help="Of the tokens, when it learns hidden ones.",
-    )
+    _number(a, "n_layer", 1, 12, on_change=_shape_changed)
+    _choice(b, "n_head", heads, on_change=_shape_changed, help=say("help.n_head"))
+    _number(a, "d_model", 8, 768, step=8, on_change=_shape_changed)
+    _number(b, "context_length", 8, 512, step=8, on_change=_shape_changed, help=say("help.context_length"))
+    _number(a, "batch_size", 1, 256, on_change=_shape_changed)
+    _number(b, "dropout", 0.0, 0.9, step=0.05)
+    _named(a, "positions", say.table("positions"))
+    _named(b, "norm", say.table("norm"))
+    _choice(a, "activation", ["gelu", "relu2", "swiglu"])
+    _choice(b, "optimizer", list(RATES), on_change=_take_rate)
+    _number(a, "learning_rate", 1e-7, 1e5, format="%g", step=1e-3)
+    _named(b, "schedule", say.table("schedule"), help=say("help.schedule"))
+    _number(a, "warmup_steps", 0, LARGEST_STEPS, step=10)
+    _number(b, "weight_decay", 0.0, 10.0, step=0.05)
+    own_share = value("text") == "stories"
+    _number(a, "val_share", 0.0, 0.5, step=0.05, disabled=own_share, help=say("help.val_share"))
+    causal = value("objective") != "mlm"
+    _number(b, "mask_prob", 0.01, 1.0, step=0.05, disabled=causal, help=say("help.mask_prob"))
+
+
+def _take_rate() -> None:
+    fill(learning_rate=RATES[value("optimizer")])
 
 
 def _add_up() -> None:
@@ -198,31 +169,32 @@ def _add_up() -> None:
         return  # asked beside the file
     except ValueError as error:
         st.warning(literal(str(error)))
-        _offer_shorter_context(str(error))
+        _offer_shorter_context(error)
         return
     if split.notice:
         st.info(literal(split.notice))
-    with st.popover("Look at the text"):
+    with st.popover(say("look_at_text")):
         _show_split(text, split)
 
 
 def _describe_text(text: Corpus) -> None:
     counts = settings.statistics(text)
     st.caption(
-        f"**Text** {format_count(counts.characters)} characters ({format_count(counts.kinds)} different), "
-        f"{format_count(counts.words)} words"
+        say(
+            "text_size",
+            characters=format_count(counts.characters),
+            kinds=format_count(counts.kinds),
+            words=format_count(counts.words),
+        )
     )
 
 
 def _describe_vocabulary(vocabulary: Tokenizer) -> None:
     asked = int(value("vocab_size"))
     if value("tokenizer") == "bpe" and asked != vocabulary.vocab_size:
-        st.caption(
-            f"**Vocabulary** asked {asked:,}, got {vocabulary.vocab_size:,}: "
-            "this text has no more pairs to merge"
-        )
+        st.caption(say("vocabulary_asked_and_got", asked=asked, vocab_size=vocabulary.vocab_size))
     else:
-        st.caption(f"**Vocabulary** {format_count(vocabulary.vocab_size)} ids")
+        st.caption(say("vocabulary_size", n=vocabulary.vocab_size))
         own = own_tokenizers.names().get(value("tokenizer"))
         if own:
             st.caption(literal(own))
@@ -230,21 +202,26 @@ def _describe_vocabulary(vocabulary: Tokenizer) -> None:
 
 def _describe_run(split: Plan, config: ModelConfig) -> None:
     training = settings.train_config()
-    checks = f"{format_count(split.val_tokens)} to check with" if split.val_tokens else "none to check with"
+    tokens: dict[str, Any] = {
+        "train": format_count(split.train_tokens),
+        "rows": format_count(split.train_rows),
+        "length": config.context_length,
+    }
+    if split.val_tokens:
+        st.caption(say("tokens_to_learn_and_check", **tokens, val=format_count(split.val_tokens)))
+    else:
+        st.caption(say("tokens_to_learn", **tokens))
     time = duration(settings.seconds(config, training))
-    st.caption(
-        f"**Tokens** {format_count(split.train_tokens)} to learn from "
-        f"({format_count(split.train_rows)} rows of {config.context_length}), {checks}"
-    )
-    st.caption(f"**Model** {format_count(parameter_count(config))} parameters  \n**Time** about {time}")
+    st.caption(say("model_and_time", parameters=format_count(parameter_count(config)), time=time))
 
 
-def _offer_shorter_context(message: str) -> None:
+def _offer_shorter_context(error: ValueError) -> None:
     """The way out of a text that is too short, as a button."""
-    fitting = message.rpartition("at most ")[2].rstrip(".").replace(",", "")
-    if "one training row needs" in message and fitting.isdigit():
-        context = int(fitting)
-        st.button(f"Use a context of {context}", key=key("shorter"), on_click=_use_context, args=(context,))
+    context = getattr(error, "fitting", None)
+    if context is not None:
+        st.button(
+            say("use_context", context=context), key=key("shorter"), on_click=_use_context, args=(context,)
+        )
 
 
 def _use_context(context: int) -> None:
@@ -254,13 +231,13 @@ def _use_context(context: int) -> None:
 
 def _show_split(text: Corpus, split: Plan, n: int = 400) -> None:
     train, val = texts.split(text, split.val_share)
-    st.caption("It learns from this:")
+    st.caption(say("it_learns_from"))
     st.text(train[:n])
     if val:
-        st.caption("It is checked with this, which it never learns from:")
+        st.caption(say("it_is_checked_with"))
         st.text(val[:n])
     if text.kind == "uploaded":
         points = " ".join(f"U+{ord(character):04X}" for character in train[:20])
-        st.caption(f"The first characters as code points: {points}")
+        st.caption(say("code_points", points=points))
     if "\r\n" in text.text:
-        st.caption(f"Lines end in {visible(chr(13) + chr(10))} (CR LF), which is kept.")
+        st.caption(say("lines_end", sign=visible(chr(13) + chr(10))))

@@ -25,7 +25,6 @@ from ui.text_choice import TEXTS, TextChoice, usable
 if TYPE_CHECKING:
     from engine.runs import RunSpec
 
-TOKENIZERS = {"bpe": "Own BPE", "characters": "Characters", "bytes": "Bytes"}
 RATES = LEARNING_RATES
 CUSTOM = "custom"
 SHAPE = ("n_layer", "n_head", "d_model", "context_length", "batch_size")
@@ -175,7 +174,7 @@ def spec() -> "RunSpec":
     split = plan(text, vocabulary)
     stories = text.kind == "stories" and value("objective") == "clm"
     return RunSpec(
-        name=value("name").strip() or f"{text.name}, {value('size')}",
+        name=value("name").strip() or f"{text.title}, {value('size')}",
         corpus=text,
         tokenizer=vocabulary,
         model=model_config(vocabulary.model_vocab_size(value("objective"))),

@@ -15,6 +15,9 @@ from ui.lesson import literal
 from ui.resources import ModelRef
 from ui.worked_sampling import path_product
 from viz import format_prob, visible
+from wording import words
+
+say = words("ui.tree_view")
 
 _STATE = "_generation_tree"
 KEEP: dict[str, Any] = {"persist_state": "session"}
@@ -53,10 +56,10 @@ def tree_view(ref: ModelRef, prompt: list[int], text: Writing) -> None:
         st.session_state.setdefault(f"generation_{key}", value)
     first, second, third = st.columns(3)
     breadth = int(
-        first.number_input("Breadth (children of a node)", 1, 8, key="generation_tree_breadth", **KEEP)
+        first.number_input(say("breadth_children_node"), 1, 8, key="generation_tree_breadth", **KEEP)
     )
-    depth = int(second.number_input("Depth (tokens ahead)", 1, 8, key="generation_tree_depth", **KEEP))
-    width = int(third.number_input("Width of the beam", 1, 8, key="generation_tree_beam", **KEEP))
+    depth = int(second.number_input(say("depth_tokens_ahead"), 1, 8, key="generation_tree_depth", **KEEP))
+    width = int(third.number_input(say("width_beam"), 1, 8, key="generation_tree_beam", **KEEP))
     writing.say_what_is_seen(ref, len(prompt) + len(text.ids))
     ids = tuple(writing.seen(ref, [*prompt, *text.ids]))
     stop = sampling_form.settings(ref).stop_ids
@@ -70,7 +73,7 @@ def tree_view(ref: ModelRef, prompt: list[int], text: Writing) -> None:
     token_tree(
         _drawn(root, ref, beam, stop, last),
         key="generation_tree",
-        label="What can come next, and after that",
+        label=say("what_can_come_next"),
         chosen=state.chosen,
         on_press=lambda path, grow: press(state, path, grow),
     )
@@ -125,14 +128,14 @@ def greedy_path(root: Node) -> Node:
 def _beam_in_words(ref: ModelRef, root: Node, beam: Beam, width: int) -> str:
     greedy = greedy_path(root)
     whole = format_prob(math.exp(beam.log_prob))
-    found = f"**Beam of {width}** (framed): “{_text(ref, beam.ids)}”, whole path {whole}"
+    found = say("beam_framed_whole_path", width=width, text=_text(ref, beam.ids), whole=whole)
     left = next((n for n in range(len(beam.ids)) if root.find(beam.ids[: n + 1]) is None), None)
     if left is not None:
-        found += f"; after {left} of its {len(beam.ids)} tokens it leaves the tree that is drawn"
+        found += say("after_tokens_leaves_tree", left=left, n_ids=len(beam.ids))
     if greedy.path == beam.ids[: len(greedy.path)]:
-        return f"{found}. The greedy path, always the topmost, is the same."
+        return say("greedy_path_always_topmost", found=found)
     path = f"“{_text(ref, greedy.path)}”, {format_prob(math.exp(greedy.log_prob))}"
-    return f"{found}. The greedy path, always the topmost: {path}."
+    return say("greedy_path_always_topmost_2", found=found, path=path)
 
 
 def _chosen(
@@ -146,18 +149,18 @@ def _chosen(
 ) -> None:
     """The chosen node in words, and its buttons."""
     if node.path:
-        st.markdown(f"Chosen: **{_text(ref, node.path)}**")
+        st.markdown(say("chosen", text=_text(ref, node.path)))
         steps = [root.find(node.path[: n + 1]) for n in range(len(node.path))]
         st.latex(path_product([step.prob for step in steps if step]))
     with st.container(horizontal=True):
-        st.button("Expand here", key="generation_expand", on_click=press, args=(state, node.path, True),
+        st.button(say("expand_here"), key="generation_expand", on_click=press, args=(state, node.path, True),
                   disabled=bool(node.children) or node.id in stop)  # fmt: skip
-        st.button("Write this path into the text", key="generation_take", on_click=take,
+        st.button(say("write_path_into_text"), key="generation_take", on_click=take,
                   args=(text, ref, prompt, node.path), disabled=not node.path)  # fmt: skip
-        st.button("Fold what was expanded", key="generation_fold", on_click=state.paths.clear,
+        st.button(say("fold_what_expanded"), key="generation_fold", on_click=state.paths.clear,
                   disabled=not state.paths)  # fmt: skip
     if not node.path:
-        st.caption("Choose a node, or press + to let one grow. Arrow keys walk; → on a leaf expands it.")
+        st.caption(say("choose_node_press_let"))
 
 
 def take(text: Writing, ref: ModelRef, prompt: list[int], path: Path) -> None:

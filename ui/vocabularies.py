@@ -11,9 +11,12 @@ from engine import vocabularies as files
 from engine.token_costs import Cost, measure
 from ui import resources
 from ui.resources import ModelRef
+from wording import words
 
 if TYPE_CHECKING:
     from engine.tokenizers import Token, Tokenizer
+
+say = words("ui.vocabularies")
 
 OWN, BYTES, CHARACTERS = "model", "bytes", "characters"
 PUBLISHED = ("gpt2", "cl100k_base", "o200k_base")
@@ -21,10 +24,9 @@ LEARNED = {  # own BPE: from which text, and how many ids were asked for
     "stories-512": ("stories", 512),
     "stories-1024": ("stories", 1024),
     "stories-4096": ("stories", 4096),
-    "docs-4096": ("Python’s help", 4096),
+    "docs-4096": ("python-docs", 4096),
 }
 HEAD = 40  # tokens of each vocabulary that a comparison draws
-_LABELS = {BYTES: "bytes", CHARACTERS: "characters"}
 _BROUGHT = "_tokens_brought"  # session: option -> tokenizer of an uploaded file, None for a published name
 _MOST_BROUGHT = 3
 
@@ -103,20 +105,25 @@ def absent() -> list[str]:
 def label(option: str, ref: ModelRef | None) -> str:
     """How an option is called on the screen; may hold any characters."""
     if option == OWN and ref:
-        return f"the model’s: {resources.tokenizer(ref).name}"
+        return say("own", name=called(resources.tokenizer(ref).name))
     if option in LEARNED:
-        return f"{_learned(option).name}, {LEARNED[option][0]}"
-    return _LABELS.get(option, option)
+        return say(f"learned.{LEARNED[option][0]}", name=_learned(option).name)
+    return called(option)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the vocabulary …")
+def called(name: str) -> str:
+    """A vocabulary's own name; bytes and characters are words of the language spoken."""
+    return say(f"called.{name}") if name in (BYTES, CHARACTERS) else name
+
+
+@st.cache_resource(max_entries=8, show_spinner=say.later("reading"))
 def _published(name: str) -> "Tokenizer":
     from engine.tokenizers import load_vocabulary
 
     return load_vocabulary(name)
 
 
-@st.cache_resource(max_entries=2, show_spinner="Learning a vocabulary …")
+@st.cache_resource(max_entries=2, show_spinner=say.later("learning"))
 def _largest(kind: str) -> "Tokenizer":
     from engine.corpus import python_docs, stories
     from engine.tokenizers import train_bpe
@@ -176,7 +183,7 @@ def cut(option: str, ref: ModelRef | None, text: str, special: bool, most: int) 
     return _cut(tokenizer, tokenizer.hash, text, special, most)
 
 
-@st.cache_resource(max_entries=6, show_spinner="Cutting the text …")
+@st.cache_resource(max_entries=6, show_spinner=say.later("cutting"))
 def _cut(_tokenizer: "Tokenizer", identity: str, text: str, special: bool, most: int) -> Cut:
     from engine.tokenizers import whole_graphemes
 
@@ -214,7 +221,7 @@ def compare(ref: ModelRef | None, text: str) -> Compared:
     return _compare(tokenizers, tuple(t.hash for t in tokenizers), tuple(names), labels, text)
 
 
-@st.cache_resource(max_entries=3, show_spinner="Cutting the text with every vocabulary …")
+@st.cache_resource(max_entries=3, show_spinner=say.later("comparing"))
 def _compare(
     _tokenizers: "list[Tokenizer]",
     hashes: tuple[str, ...],

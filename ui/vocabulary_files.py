@@ -9,13 +9,12 @@ from engine import vocabularies as files
 from engine.tokenizers import custom_vocabulary, repair_text
 from ui import vocabularies
 from ui.words import literal
+from wording import words
+
+say = words("ui.vocabulary_files")
 
 POLL = 0.5  # seconds between two looks at a download
 LARGEST = 8  # MB of an upload
-_BOUNDS = (
-    f"Nothing is fetched unless you press. It ends by itself after {download.PATIENCE:g} seconds without an "
-    f"answer, or {download.LONGEST:g} seconds in all; the sha256 is checked before the file is kept."
-)
 _SAID = "_tokens_upload_said"  # session: (kind of message, message) about the last upload
 
 
@@ -26,14 +25,13 @@ def panel() -> None:
         running = any(_state(name) == "running" for name in absent)
         st.fragment(_missing, run_every=POLL if running else None)(absent, running)
     else:
-        st.caption("The published vocabularies gpt2, cl100k_base and o200k_base are all on this machine.")
+        st.caption(say("all_here"))
     st.file_uploader(
-        "A .tiktoken file of your own",
+        say("upload"),
         key="tokens_upload",
         max_upload_size=LARGEST,
         on_change=_take,
-        help="A published file is recognised by its sha256 and kept in the data folder. Any other is "
-        "read for this visit only.",
+        help=say("upload_help"),
     )
     kind, message = st.session_state.get(_SAID, ("", ""))
     if message:
@@ -59,18 +57,20 @@ def _row(name: str) -> None:
     latest = download.latest(source, folder)
     size = _megabytes(source.size)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{literal(name)}** is not on this machine.", width="content")
+        st.markdown(say("missing", name=literal(name)), width="content")
         if latest and latest.state == "running":
             share = min(latest.n_bytes / source.size, 1.0)
-            st.progress(share, text=f"{_megabytes(latest.n_bytes)} of {size} from {source.host}", width=320)
+            done = say("on_its_way", done=_megabytes(latest.n_bytes), size=size, host=source.host)
+            st.progress(share, text=done, width=320)
         else:
-            words = f"Download {size} from {source.host}"
-            if st.button(words, icon=":material/download:", key=f"tokens_fetch_{name}", help=_BOUNDS):
+            label = say("download", size=size, host=source.host)
+            bounds = say("bounds", patience=f"{download.PATIENCE:g}", longest=f"{download.LONGEST:g}")
+            if st.button(label, icon=":material/download:", key=f"tokens_fetch_{name}", help=bounds):
                 download.start(source, folder)
                 st.rerun()
     if latest and latest.state == "failed":
-        st.error(literal(f"{latest.message} Try again later, or bring the file yourself."))
-    st.markdown(f"Without the network: {literal(files.how_to_add(name))}")
+        st.error(literal(say("failed", message=latest.message)))
+    st.markdown(say("by_hand", how=literal(files.how_to_add(name))))
 
 
 def _megabytes(n_bytes: int) -> str:
@@ -84,21 +84,18 @@ def _take() -> None:
         st.session_state.pop(_SAID, None)
         return
     content, option = file.getvalue(), ""
-    name = "".join(c for c in repair_text(Path(file.name).stem)[0] if c.isprintable())[:30] or "no name"
+    name = "".join(c for c in repair_text(Path(file.name).stem)[0] if c.isprintable())[:30] or say("unnamed")
     try:
         if files.recognise(content)[1]:
             names = files.keep(content)
             option = next((n for n in names if n in vocabularies.PUBLISHED), names[0])
             vocabularies.bring(option, None)
-            said = f"This is {' or '.join(names)}: the sha256 is right. It is kept, and here from now on."
+            said = say("recognised", names=f" {say('or')} ".join(names))
         else:
             tokenizer = custom_vocabulary(content, name)
             option = tokenizer.name
             vocabularies.bring(option, tokenizer)
-            said = (
-                f"This file is none of the published ones. It is called “{option}” and is here until you "
-                "close the page. The file doesn’t say how to split a text; the split of cl100k_base is used."
-            )
+            said = say("custom", name=option)
     except (ValueError, OSError) as error:
         st.session_state[_SAID] = ("error", str(error))
         return

@@ -16,6 +16,9 @@ from ui.worked_sampling import sampled
 from ui.writing import logits_after, say_what_is_seen, seen
 from viz import format_count, format_number, format_prob
 from viz.sampling import BarColumn
+from wording import words
+
+say = words("ui.waterfall_view")
 
 SHOWN = 9  # rows; all other tokens together are one row more
 UNITS = {"nats": 1.0, "bits": math.log(2)}
@@ -62,7 +65,7 @@ def notes_of(draw: dict[str, Any]) -> dict[str, str]:
         "top-k": f"k = {draw['top_k']}",
         "top-p": f"p = {draw['top_p']:g}",
         "min-p": f"m = {draw['min_p'] or 0:g}",
-        "drawn from": "scaled to 1",
+        "drawn from": say("scaled_1"),
     }
 
 
@@ -83,14 +86,14 @@ def live(ref: ModelRef, ids: list[int]) -> None:
         bar_columns(columns, shown, notes_of(how.draw), unit),
         key="generation_waterfall",
         n_tail=top.n_tail,
-        label="From logits to the distribution that is drawn from",
-        facts=("removed", "tokens left", f"entropy ({unit})", "effective choices"),
-        verb="Work out",
+        label=say("logits_distribution_drawn"),
+        facts=("removed", say("tokens_left"), f"entropy ({unit})", say("effective_choices")),
+        verb=say("work_out"),
         on_press=look_at,
         chosen=st.session_state.get(KEY, shown[0]),
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.segmented_control("Unit of entropy", list(UNITS), default="nats", required=True,
+        st.segmented_control(say("unit_entropy"), list(UNITS), default="nats", required=True,
                              key="generation_unit", persist_state="session",
                              label_visibility="collapsed")  # fmt: skip
         st.caption(in_words(columns))
@@ -101,17 +104,18 @@ def in_words(columns: list[Column]) -> str:
     """What the way did, in one sentence or two."""
     before, last = columns[0], columns[-1]
     kept = math.prod(1 - column.removed_mass for column in columns)
-    cut = f"The cuts removed {format_prob(1 - kept)} of the probability. " if kept < 1 else ""
-    return (
-        f"{cut}Effective choices (e to the entropy): {format_number(before.choices)} for the model alone, "
-        f"{format_number(last.choices)} to draw from. Every column of probabilities adds up to 1; "
-        "hatched is what its step removes."
+    cut = say("cuts_removed_probability", format_prob=format_prob(1 - kept)) if kept < 1 else ""
+    return say(
+        "effective_choices_e_entropy",
+        cut=cut,
+        choices=format_number(before.choices),
+        choices_2=format_number(last.choices),
     )
 
 
 def work_out(ref: ModelRef, ids: list[int], logits: Any, draw: dict[str, Any], previous: Any) -> None:
     """One token of the vocabulary, worked out."""
-    chosen = token_choice(ref, ids, softmax(logits), "Worked out for")
+    chosen = token_choice(ref, ids, softmax(logits), say("worked_out"))
     st.latex(formula(logits, sampling_stages(logits, **draw, previous=previous), chosen, draw, previous))
 
 

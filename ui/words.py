@@ -15,8 +15,22 @@ STATES = {
     "finished": ("blue", ":material/flag:"),
     "failed": ("red", ":material/warning:"),
 }
-LOSS_NAMES = {"clm": "Validation loss", "mlm": "Masked loss"}
-OBJECTIVES = {"clm": "next token", "mlm": "hidden tokens"}
+OBJECTIVES = ("clm", "mlm")
+
+
+def state_name(state: str) -> str:
+    """What the screen calls a state of a run, one of `STATES`."""
+    return say(f"state.{state}") if state in STATES else state
+
+
+def loss_name(objective: str) -> str:
+    """The loss that stands for a run of this kind."""
+    return say(f"loss.{objective}")
+
+
+def objective_name(objective: str) -> str:
+    """What a model of this kind guesses."""
+    return say(f"objective.{objective}")
 
 
 def duration(seconds: float) -> str:
@@ -26,11 +40,13 @@ def duration(seconds: float) -> str:
     ['1 s', '30 s', '60 s', '3 min', '1 h 7 min']
     """
     if seconds < 10:
-        return f"{max(1, round(seconds))} s"
+        return say("seconds", n=max(1, round(seconds)))
     if seconds < 95:
-        return f"{5 * round(seconds / 5)} s"
+        return say("seconds", n=5 * round(seconds / 5))
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    if minutes < 60:
+        return say("minutes", n=minutes)
+    return say("hours_and_minutes", hours=minutes // 60, minutes=minutes % 60)
 
 
 def counted(n: int, noun: str) -> str:

@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ui.worked import EXACT, aligned, rounded, tex
+from wording import words
+
+say = words("ui.worked_attention")
 
 WRITTEN = 3  # products that are written out; the others are one number
 
@@ -123,12 +126,11 @@ def output(written: Products, number: int, *, digits: int = 4) -> str:
         rf"{tex(written.left[j], n)} \cdot {_bracketed(tex(written.right[j], n))}" for j in first.tolist()
     ]
     if len(others):
-        plural = "s" if len(others) > 1 else ""
-        terms.append(rf"{_bracketed(tex(rest, n))} \quad \text{{({len(others)} other key{plural})}}")
+        terms.append(rf"{_bracketed(tex(rest, n))} \quad \text{{{say('others', n=len(others))}}}")
     total = _with_rest(written.left, written.right, written.products, n)
     name = rf"o_{{{number}}}"
     return aligned(
-        rf"{name} &= \sum_j \text{{weight}}_j \cdot v_{{j,{number}}}",
+        rf"{name} &= \sum_j \text{{{say('weight')}}}_j \cdot v_{{j,{number}}}",
         *(rf"&{'=' if i == 0 else '+'} {term}" for i, term in enumerate(terms)),
         rf"&= {tex(total, digits)}",
     )
@@ -145,12 +147,11 @@ def row(written: Row, hidden: int) -> str:
         written: of the keys that the query may look at.
         hidden: how many it may not look at.
     """
-    plural = "s" if hidden != 1 else ""
-    masked = rf" + \underbrace{{0}}_{{{hidden}\text{{ hidden key{plural}: }}e^{{-\infty}}}}" if hidden else ""
-    n = len(written.powers)
-    seen = f"{n}" + r"\text{ key" + ("s" if n != 1 else "") + "}"
+    unseen = rf"\text{{{say('hidden', n=hidden)}: }}e^{{-\infty}}"
+    masked = rf" + \underbrace{{0}}_{{{unseen}}}" if hidden else ""
+    seen = rf"\text{{{say('seen', n=len(written.powers))}}}"
     total = tex(written.total, written.digits)
     return aligned(
-        r"\text{weight}_j &= \frac{e^{s_j}}{\sum_k e^{s_k}}",
+        rf"\text{{{say('weight')}}}_j &= \frac{{e^{{s_j}}}}{{\sum_k e^{{s_k}}}}",
         rf"\sum_k e^{{s_k}} &= \underbrace{{{total}}}_{{{seen}}}{masked}",
     )

@@ -4,6 +4,9 @@ import math
 from collections.abc import Sequence
 
 from ui.worked import aligned, rounded, tex, tie
+from wording import words
+
+say = words("ui.worked_fill")
 
 MOST_TERMS = 6  # written out
 
@@ -24,9 +27,9 @@ def product(probs: Sequence[float], *, digits: int = 3) -> str:
     shown = r" \cdot ".join(terms if len(terms) <= MOST_TERMS else [*terms[:3], r"\dots", terms[-1]])
     logs = rf"\ln p &= {tex(log_product(*probs), 4)}\ \text{{nats}}"
     if len(probs) == 1:
-        return aligned(rf"p(\text{{filler}}) &= {shown}", logs)
+        return aligned(rf"p(\text{{{say('filler')}}}) &= {shown}", logs)
     return aligned(
-        rf"p(\text{{fillers}}) &= \prod_{{k=1}}^{{{len(probs)}}} p_k",
+        rf"p(\text{{{say('fillers')}}}) &= \prod_{{k=1}}^{{{len(probs)}}} p_k",
         rf"&= {shown}",
         rf"&= {tex(math.prod(probs), digits)}",
         logs,
@@ -50,10 +53,10 @@ def bayes(log_left: float, log_right: float, log_total: float, n: int, *, digits
     d = tie(share, log_left, log_right, log_total, digits=digits)
     a, b, c = (tex(x, d) for x in (log_left, log_right, log_total))
     result = share(*(rounded(x, d) for x in (log_left, log_right, log_total)))
+    left, right = rf"\text{{{say('left')}}}", rf"\text{{{say('right')}}}"
     return aligned(
-        r"p(v \mid \text{left}, \text{right}) &= \frac{p(v \mid \text{left})\; p(\text{right} \mid"
-        rf" \text{{left}}, v)}}{{\sum_{{u=1}}^{{{n}}} p(u \mid \text{{left}})\; p(\text{{right}} \mid"
-        r" \text{left}, u)}",
+        rf"p(v \mid {left}, {right}) &= \frac{{p(v \mid {left})\; p({right} \mid {left}, v)}}"
+        rf"{{\sum_{{u=1}}^{{{n}}} p(u \mid {left})\; p({right} \mid {left}, u)}}",
         rf"&= e^{{{a} + ({b}) - ({c})}}",
         rf"&= {tex(result, digits)}",
     )

@@ -4,6 +4,9 @@ import math
 from fractions import Fraction
 
 from ui.worked import aligned, tex, tie
+from wording import words
+
+say = words("ui.worked_masking")
 
 
 def lead(masked: float, causal: float, true_masked: float | None, true_causal: float | None) -> str:
@@ -23,11 +26,12 @@ def lead(masked: float, causal: float, true_masked: float | None, true_causal: f
         n = tie(log_ratio, top, bottom, digits=digits)
         return rf"\ln\frac{{{tex(top, n)}}}{{{tex(bottom, n)}}}", tex(log_ratio(top, bottom), digits)
 
+    who = rf"\text{{{say('masked')}}}", rf"\text{{{say('causal')}}}"
     all_of_it = log_ratio(masked, causal)
     if not true_masked or not true_causal:
         formula, value = line(masked, causal, 3)
         return aligned(
-            r"\text{lead} &= \ln\frac{p_{\text{masked}}}{p_{\text{causal}}}",
+            rf"\text{{{say('lead')}}} &= \ln\frac{{p_{{{who[0]}}}}}{{p_{{{who[1]}}}}}",
             rf"&= {formula} = {value}\ \text{{nats}}",
         )
     told = log_ratio(true_masked, true_causal)
@@ -36,11 +40,11 @@ def lead(masked: float, causal: float, true_masked: float | None, true_causal: f
     true_formula, true_value = line(true_masked, true_causal, n)
     minus = f"({true_value})" if told < 0 else true_value
     return aligned(
-        r"\text{lead} &= \ln\frac{p_{\text{masked}}}{p_{\text{causal}}}",  # short lines, for a telephone
+        rf"\text{{{say('lead')}}} &= \ln\frac{{p_{{{who[0]}}}}}{{p_{{{who[1]}}}}}",  # short lines, for a telephone
         rf"&= {formula} = {value}",
-        r"\text{told} &= \ln\frac{p^{*}_{\text{masked}}}{p^{*}_{\text{causal}}}",
+        rf"\text{{{say('told')}}} &= \ln\frac{{p^{{*}}_{{{who[0]}}}}}{{p^{{*}}_{{{who[1]}}}}}",
         rf"&= {true_formula} = {true_value}",
-        rf"\text{{learned}} &= {value} - {minus} = {tex(all_of_it - told, 2)}\ \text{{nats}}",
+        rf"\text{{{say('learned')}}} &= {value} - {minus} = {tex(all_of_it - told, 2)}\ \text{{nats}}",
     )
 
 
@@ -66,7 +70,7 @@ def orders(a: float, b_after_a: float, b: float, a_after_b: float, *, star: bool
     ]
     if abs(apart) > 1e-9:
         ratio = rf"\ln\frac{{{tex(second, digits)}}}{{{tex(first, digits)}}}"
-        lines.append(rf"\text{{apart}} &= {ratio} = {tex(apart, 3)}\ \text{{nats}}")
+        lines.append(rf"\text{{{say('apart')}}} &= {ratio} = {tex(apart, 3)}\ \text{{nats}}")
     return aligned(*lines)
 
 
@@ -80,8 +84,24 @@ def log_probability(total: float, n: int) -> str:
 def pseudo(total: float) -> str:
     """The pseudo-log-likelihood of a text."""
     return aligned(
-        r"\text{PLL} &= \sum_t \ln p(x_t \mid \text{all others})", rf"&= {total:.3f}\ \text{{nats}}"
+        rf"\text{{PLL}} &= \sum_t \ln p(x_t \mid \text{{{say('all_others')}}})",
+        rf"&= {total:.3f}\ \text{{nats}}",
     )
+
+
+def totals(a_first: float, b_first: float, both_given: float) -> str:
+    """Sums over every filling of two gaps: each order, and the product of both conditionals."""
+    return aligned(
+        rf"\sum p(a)\,p(b \mid a) &= {a_first:.4f}",
+        rf"\sum p(b)\,p(a \mid b) &= {b_first:.4f}",
+        rf"\sum p(a \mid b)\,p(b \mid a) &= {both_given:.4f}",
+    )
+
+
+def causal_total(total: float) -> str:
+    """The sum over every pair of tokens after the left of a gap, by the chain rule."""
+    left = rf"\text{{{say('left')}}}"
+    return rf"\sum_{{a,b}} p(a \mid {left})\,p(b \mid {left}, a) = {total:.4f}"
 
 
 def fraction(x: Fraction) -> str:

@@ -4,9 +4,17 @@ import math
 from collections.abc import Callable
 
 from ui.worked import LARGEST, aligned, tex, tie
+from wording import words
+
+say = words("ui.worked_text")
 
 _LOGS = {"nats": (r"\ln", "e", 1.0), "bits": (r"\log_2", "2", math.log(2))}  # sign, base, nats in one
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _text(key: str) -> str:
+    """A word of a formula, in LaTeX."""
+    return rf"\text{{{say('formula.' + key)}}}"
 
 
 def mantissa(log: float, digits: int = 4) -> tuple[str, int]:
@@ -28,7 +36,7 @@ def product(log: float, digits: int = 4) -> str:
     ('2.577×10⁻⁸⁶⁹', '1.000', '0.2500')
     """
     if not math.isfinite(log):
-        return "0" if log == -math.inf else "not finite"
+        return "0" if log == -math.inf else say("not_finite")
     written, exponent = mantissa(log, digits)
     if -3 <= exponent < 0:
         return _in_full(written, exponent)
@@ -69,7 +77,7 @@ def chain(total: float, n: int, n_bytes: int, *, unit: str = "nats", digits: int
         rf"{log} P &= \sum_{{t=1}}^{{{n}}} {log} p_t = {minus}{shown}",
         rf"P &= \prod_{{t=1}}^{{{n}}} p_t = {base}^{{{minus}{shown}}}",
         rf"&= {_product_tex(total, digits)}",
-        rf"\text{{loss}} &= \frac{{-{log} P}}{{{n}}} = \frac{{{shown}}}{{{n}}}",
+        rf"{_text('loss')} &= \frac{{-{log} P}}{{{n}}} = \frac{{{shown}}}{{{n}}}",
         rf"&= {tex(-total / nats / n, n_loss)}\ \text{{{unit}}}",
         *_averages(total, n, n_bytes, unit, shown, n_loss, digits),
     )
@@ -95,8 +103,8 @@ def _averages(
     loss, bits = -total / n, -total / math.log(2) / n_bytes
     below = rf"\ln 2 \cdot {n_bytes}" if unit == "nats" else f"{n_bytes}"
     return (
-        rf"\text{{perplexity}} &= {base}^{{{tex(loss / nats, n_loss)}}} = {tex(exp(loss), digits)}",
-        rf"\text{{bits per byte}} &= \frac{{{shown}}}{{{below}}} = {tex(bits, digits)}",
+        rf"{_text('perplexity')} &= {base}^{{{tex(loss / nats, n_loss)}}} = {tex(exp(loss), digits)}",
+        rf"{_text('bits_per_byte')} &= \frac{{{shown}}}{{{below}}} = {tex(bits, digits)}",
     )
 
 
@@ -145,8 +153,8 @@ def corpus(total: float, n: int, n_bytes: int, *, unit: str = "nats", digits: in
     n_total, n_loss = _places(total, n, n_bytes, unit, digits)
     shown = tex(-total / nats, n_total)
     return aligned(
-        rf"\text{{loss}} &= \frac{{1}}{{{n}}} \sum_{{t=1}}^{{{n}}} -{log} p_t = \frac{{{shown}}}{{{n}}}",
-        rf"&= {tex(-total / nats / n, n_loss)}\ \text{{{unit} per token}}",
+        rf"{_text('loss')} &= \frac{{1}}{{{n}}} \sum_{{t=1}}^{{{n}}} -{log} p_t = \frac{{{shown}}}{{{n}}}",
+        rf"&= {tex(-total / nats / n, n_loss)}\ \text{{{say('per_token', unit=unit)}}}",
         *_averages(total, n, n_bytes, unit, shown, n_loss, digits),
     )
 

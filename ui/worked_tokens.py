@@ -1,6 +1,9 @@
 """Formulas of the Tokens page, with the numbers of the chosen token, vocabulary or language put in."""
 
 from ui.worked import aligned, tex
+from wording import words
+
+say = words("ui.worked_tokens")
 
 
 def cost(n_tokens: int, characters: int, n_bytes: int, words: int | None, *, digits: int = 4) -> str:
@@ -15,13 +18,10 @@ def cost(n_tokens: int, characters: int, n_bytes: int, words: int | None, *, dig
     """
     lines = []
     if words:
-        lines.append(
-            rf"\text{{tokens per word}} &= \frac{{{n_tokens}}}{{{words}}} = {tex(n_tokens / words, digits)}"
-        )
-    for name, n in (("characters", characters), ("bytes", n_bytes)):
-        lines.append(
-            rf"\text{{{name} per token}} &= \frac{{{n}}}{{{n_tokens}}} = {tex(n / n_tokens, digits)}"
-        )
+        name, value = say("tokens_per_word"), tex(n_tokens / words, digits)
+        lines.append(rf"\text{{{name}}} &= \frac{{{n_tokens}}}{{{words}}} = {value}")
+    for name, n in ((say("characters_per_token"), characters), (say("bytes_per_token"), n_bytes)):
+        lines.append(rf"\text{{{name}}} &= \frac{{{n}}}{{{n_tokens}}} = {tex(n / n_tokens, digits)}")
     return aligned(*lines)
 
 
@@ -29,6 +29,7 @@ def times(n_tokens: int, n_reference: int, language: str, reference: str, *, dig
     """How many times as many tokens a language takes as the one it is compared with; plain letters only."""
     ratio = tex(n_tokens / n_reference, digits)
     return (
-        rf"\frac{{{n_tokens}\ \text{{tokens, {language}}}}}{{{n_reference}\ \text{{tokens, {reference}}}}}"
+        rf"\frac{{{n_tokens}\ \text{{{say('tokens', language=language)}}}}}"
+        rf"{{{n_reference}\ \text{{{say('tokens', language=reference)}}}}}"
         rf" = {ratio}"
     )

@@ -4,6 +4,9 @@ import math
 from collections.abc import Sequence
 
 from ui.worked import aligned, rounded, tex, tie
+from wording import words
+
+say = words("ui.worked_training")
 
 SHOWN = 3  # squares that are written out; the others are added up to one number
 
@@ -12,9 +15,9 @@ def token_loss(log_prob: float, *, digits: int = 4) -> str:
     """From the probability of one target to its loss."""
     p, loss = math.exp(log_prob), 0.0 - log_prob
     if not 0 < p < 1:
-        return aligned(rf"-\ln p &= {tex(loss, digits)}\ \text{{nats}}")
+        return aligned(rf"-\ln p &= {tex(loss, digits)}\ \text{{{say('nats')}}}")
     n = tie(lambda x: -math.log(x), p, digits=digits)
-    return aligned(rf"-\ln p &= -\ln {tex(p, n)} = {tex(loss, digits)}\ \text{{nats}}")
+    return aligned(rf"-\ln p &= -\ln {tex(p, n)} = {tex(loss, digits)}\ \text{{{say('nats')}}}")
 
 
 def batch_loss(total: float, n: int, shape: tuple[int, int], *, digits: int = 4) -> str:
@@ -30,9 +33,9 @@ def batch_loss(total: float, n: int, shape: tuple[int, int], *, digits: int = 4)
     count = rf"{shape[0]} \cdot {shape[1]} = {n}" if shape[0] * shape[1] == n else str(n)
     return aligned(
         rf"N &= {count}",
-        r"\text{loss} &= \frac{1}{N} \sum_{i=1}^{N} -\ln p_i"
+        rf"\text{{{say('loss')}}} &= \frac{{1}}{{N}} \sum_{{i=1}}^{{N}} -\ln p_i"
         rf" = \frac{{{tex(total, n_total)}}}{{{n}}}",
-        rf"&= {tex(total / n, digits)}\ \text{{nats per scored token}}",
+        rf"&= {tex(total / n, digits)}\ \text{{{say('nats_per_token')}}}",
     )
 
 
@@ -55,9 +58,10 @@ def gradient_length(gradients: Sequence[float], limit: float, *, digits: int = 4
     n = tie(lambda *x: math.fsum(x), *inputs, digits=n_total)
     terms = [tex(x, n) for x in inputs]
     if rest:
-        terms[-1] = rf"\underbrace{{{terms[-1]}}}_{{\text{{{len(rest)} more}}}}"
+        terms[-1] = rf"\underbrace{{{terms[-1]}}}_{{\text{{{say('more', n=len(rest))}}}}}"
     lines = [
-        r"\lVert g \rVert^2 &= \sum_{\text{parts}} \lVert g_{\text{part}} \rVert^2",
+        rf"\lVert g \rVert^2 &= \sum_{{\text{{{say('parts')}}}}}"
+        rf" \lVert g_{{\text{{{say('part')}}}}} \rVert^2",
         "&= " + " + ".join(terms[:2]),  # short lines, for a telephone
         *([r"&\quad + " + " + ".join(terms[2:])] if terms[2:] else []),
         rf"&= {tex(total, n_total)}",
@@ -65,11 +69,11 @@ def gradient_length(gradients: Sequence[float], limit: float, *, digits: int = 4
     ]
     if clipped:
         lines.append(
-            rf"\text{{clipping}} &: g \leftarrow g \cdot \frac{{{tex(limit, digits)}}}{{{tex(norm, n_norm)}}}"
-            rf" = {tex(limit / norm, digits)}\,g"
+            rf"\text{{{say('clipping')}}} &: g \leftarrow g \cdot "
+            rf"\frac{{{tex(limit, digits)}}}{{{tex(norm, n_norm)}}} = {tex(limit / norm, digits)}\,g"
         )
     elif limit:
-        lines.append(rf"{tex(norm, n_norm)} &\le {tex(limit, digits)}: \text{{ nothing is clipped}}")
+        lines.append(rf"{tex(norm, n_norm)} &\le {tex(limit, digits)}: \text{{ {say('nothing_clipped')}}}")
     return aligned(*lines)
 
 
@@ -95,7 +99,7 @@ def mean_change(update: float, n: int, learning_rate: float, *, digits: int = 3)
         r"\frac{\lVert \Delta w \rVert}{\sqrt{n}}"
         rf" &= \frac{{{tex(update, n_update)}}}{{\sqrt{{{n}}}}}",
         rf"&= {tex(size, digits)}",
-        rf"\text{{learning rate}} &= {tex(learning_rate, digits)}",
+        rf"\text{{{say('learning_rate')}}} &= {tex(learning_rate, digits)}",
     )
 
 
@@ -103,6 +107,6 @@ def loss_change(before: float, after: float, *, digits: int = 4) -> str:
     """What the step did to the loss of its own batch."""
     n = tie(lambda a, b: b - a, before, after, digits=digits) if before != after else digits
     return aligned(
-        rf"\text{{after}} - \text{{before}} &= {tex(after, n)} - {tex(before, n)}",
-        rf"&= {tex(after - before, digits)}\ \text{{nats}}",
+        rf"\text{{{say('after')}}} - \text{{{say('before')}}} &= {tex(after, n)} - {tex(before, n)}",
+        rf"&= {tex(after - before, digits)}\ \text{{{say('nats')}}}",
     )

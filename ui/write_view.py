@@ -15,6 +15,9 @@ from ui.token_choice import token_choice
 from ui.waterfall_view import formula
 from viz import distribution_bars, format_count, visible
 from viz.sampling import BarColumn
+from wording import words
+
+say = words("ui.write_view")
 
 SHOWN = 9  # bars; all other tokens together are one bar more
 ASKED = "_generation_asked"
@@ -51,12 +54,12 @@ def ask_many() -> None:
 def buttons(text: Writing, ref: ModelRef, prompt: list[int], n: int, busy: bool) -> None:
     """Draw, write, stop, and back again."""
     with st.container(horizontal=True):
-        st.button("Draw one token", key="generation_draw", type="primary", on_click=draw_one,
+        st.button(say("draw_one_token"), key="generation_draw", type="primary", on_click=draw_one,
                   args=(text, ref, prompt))  # fmt: skip
-        st.button(f"Write {n} tokens", key="generation_write", on_click=ask_many)
-        st.button("Stop", key="generation_stop", disabled=not busy)
-        st.button("Undo", key="generation_undo", on_click=text.undo, disabled=not text.draws)
-        st.button("Restart", key="generation_restart", on_click=text.restart, disabled=not text.draws)
+        st.button(say("write_tokens", n=n), key="generation_write", on_click=ask_many)
+        st.button(say("stop"), key="generation_stop", disabled=not busy)
+        st.button(say("undo"), key="generation_undo", on_click=text.undo, disabled=not text.draws)
+        st.button(say("restart"), key="generation_restart", on_click=text.restart, disabled=not text.draws)
 
 
 def picture(ref: ModelRef, prompt: list[int], text: Writing, draw: dict[str, Any]) -> None:
@@ -68,16 +71,18 @@ def picture(ref: ModelRef, prompt: list[int], text: Writing, draw: dict[str, Any
     if st.session_state.get("generation_view") not in views:
         st.session_state["generation_view"] = BEFORE_AFTER
     if len(views) > 1:
-        st.segmented_control("What can come next", views, required=True, key="generation_view",
+        st.segmented_control(say("what_can_come_next"), views, required=True, key="generation_view",
                              persist_state="session", label_visibility="collapsed")  # fmt: skip
     if st.session_state["generation_view"] == TRUTH:
         _against_truth(ref, ids, stages)
     else:
         _before_after(ref, prompt, text, stages)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = token_choice(ref, ids, softmax(logits), "Any token")
+        chosen = token_choice(ref, ids, softmax(logits), say("any_token"))
         name = lesson.literal(visible(resources.tokenizer(ref).token_bytes(chosen)))
-        st.button(f"Force “{name}”", key="generation_force", on_click=force, args=(text, ref, prompt, chosen))
+        st.button(
+            say("force", name=name), key="generation_force", on_click=force, args=(text, ref, prompt, chosen)
+        )
     st.latex(formula(logits, stages, chosen, draw, previous))
 
 
@@ -88,10 +93,10 @@ def _before_after(ref: ModelRef, prompt: list[int], text: Writing, stages: list[
     data_of = resources.tokenizer(ref).token_bytes
     stays = float(last.rest(shown))
     columns = [
-        BarColumn("The model", first.probs[shown], [True] * len(shown), (top.tail, 0.0)),
+        BarColumn(say("model"), first.probs[shown], [True] * len(shown), (top.tail, 0.0)),
         BarColumn(
-            "What is drawn from", last.probs[shown], last.probs[shown] > 0, (stays, 0.0),
-            f"{format_count(last.n_kept)} token{'s' * (last.n_kept > 1)} left",
+            say("what_drawn"), last.probs[shown], last.probs[shown] > 0, (stays, 0.0),
+            say("token_left", n_kept=format_count(last.n_kept), value='s' * (last.n_kept > 1)),
         ),
     ]  # fmt: skip
     stage_bars(
@@ -99,11 +104,11 @@ def _before_after(ref: ModelRef, prompt: list[int], text: Writing, stages: list[
         columns,
         key="generation_stages",
         n_tail=top.n_tail,
-        label="What can come next",
+        label=say("what_can_come_next"),
         verb="Force",
         on_press=lambda token_id: force(text, ref, prompt, token_id),
     )
-    st.caption(f"Press a token to force it. {writing.cuts_in_words(stages)}")
+    st.caption(say("press_token_force", cuts_in_words=writing.cuts_in_words(stages)))
 
 
 def _against_truth(ref: ModelRef, ids: list[int], stages: list[Stage]) -> None:

@@ -20,6 +20,9 @@ from ui.lesson import LONGEST_TRUTH
 from ui.resources import ModelRef
 from ui.sampling_form import Settings
 from viz import format_count, format_nats, format_number, format_prob
+from wording import words
+
+say = words("ui.writing")
 
 _STORE, _OTHERS = "_writing", "_writings_of_other_texts"
 _KEPT = 8  # texts whose writing is kept besides the present one
@@ -60,10 +63,8 @@ def say_what_is_kept(text: Writing) -> None:
         return
     n = sum(len(other.branches) for other in same)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            f"A new beginning. What was written after earlier texts is kept: {n} branch{'es' * (n > 1)}."
-        )
-        st.button("Back to the last one", key="generation_back", on_click=session.set_text,
+        st.caption(say("new_beginning_what_written", n=n, value="es" * (n > 1)))
+        st.button(say("back_last_one"), key="generation_back", on_click=session.set_text,
                   args=(same[-1].about[1],))  # fmt: skip
 
 
@@ -139,46 +140,51 @@ def notes(ref: ModelRef, prompt: str, n_prompt: int, text: Writing, stop_ids: fr
         st.warning(text.message)
     say_what_is_seen(ref, n_prompt + len(text.draws))
     if prompt.endswith(" ") and not text.draws:
-        st.caption(
-            "The prompt ends in a space. Most words bring their own space along: "
-            "the model may do better without it."
-        )
+        st.caption(say("prompt_ends_space_most"))
     if text.asked and text.done < text.asked:
-        st.caption(
-            f"Stopped after {text.done} of {text.asked} tokens. They stay, and Write goes on from here."
-        )
+        st.caption(say("stopped_after_tokens_they", done=text.done, asked=text.asked))
     elif text.asked:
         speed = format_number(text.done / max(text.seconds, 1e-9))
-        over = " There the line ends; Write begins the next one." if text.ids[-1] in stop_ids else ""
-        st.caption(f"Wrote {text.done} token{'s' * (text.done > 1)}, {speed} a second.{over}")
+        over = say("there_line_ends_write") if text.ids[-1] in stop_ids else ""
+        st.caption(
+            say("wrote_token_second", done=text.done, value="s" * (text.done > 1), speed=speed, over=over)
+        )
 
 
 def say_what_is_seen(ref: ModelRef, n_tokens: int) -> None:
     """One line if the model can't see all tokens."""
     if n_tokens > ref.context_length:
         st.caption(
-            f"Using the last {format_count(ref.context_length)} of {format_count(n_tokens)} tokens: "
-            "the model can’t see more at once."
+            say(
+                "using_last_tokens_model",
+                context_length=format_count(ref.context_length),
+                n_tokens=format_count(n_tokens),
+            )
         )
 
 
 def cuts_in_words(stages: Sequence[Stage]) -> str:
     """What each cut took away, in the order in which they are made."""
     cuts = [
-        f"**{stage.name}** removed {format_prob(stage.removed_mass)} of the probability and left "
-        f"{format_count(stage.n_kept)} token{'s' * (stage.n_kept > 1)}"
+        say(
+            "removed_probability_left_token",
+            name=stage.name,
+            format_prob=format_prob(stage.removed_mass),
+            n_kept=format_count(stage.n_kept),
+            value="s" * (stage.n_kept > 1),
+        )
         for stage in stages
         if stage.name in CUTS
     ]
-    return "; ".join(cuts) + "." if cuts else "Nothing is cut away."
+    return "; ".join(cuts) + "." if cuts else say("nothing_cut_away")
 
 
 def cost_in_words(truth: NDArray[Any] | None, probs: NDArray[Any]) -> str:
     """How far the model's distribution is from the true one."""
     if truth is None:
-        return "No story goes on from here, so there is no true distribution."
+        return say("no_story_goes_here")
     cost = format_nats(float(kl_divergence(truth, probs)))
-    return f"To believe the model instead of the truth costs {cost} here (KL divergence)."
+    return say("believe_model_instead_truth", cost=cost)
 
 
 def halves(ref: ModelRef, prompt: str, tokens: Sequence[Token], text: Writing) -> tuple[str, str]:
@@ -226,14 +232,9 @@ def written(unused: str, prompt: str, text: str) -> str:
     shown = prompt[-_SHOWN:]
     pale = unused[len(unused) - (_SHOWN - len(shown)) :] if len(unused) > _SHOWN - len(shown) else unused
     more = "…" if len(pale) + len(shown) < len(unused) + len(prompt) else ""
-    return (
-        '<div role="region" tabindex="0" aria-label="The text so far" class="loupe-written" style="'
-        "display:flex;flex-direction:column-reverse;max-height:8.5rem;overflow-y:auto;"
-        "border:1px solid rgba(128,136,145,0.5);"
-        'border-radius:0.5rem;padding:0.5rem 0.8rem;line-height:1.6">'
-        '<div dir="auto" style="white-space:pre-wrap;overflow-wrap:anywhere">'
-        f'<span data-part="unused" style="opacity:0.6">{literal_html(more + pale)}</span>'
-        f'<span data-part="prompt">{literal_html(shown)}</span>'
-        '<span data-part="written" style="background:rgba(55,110,224,0.16);border-bottom:2px solid #376EE0">'
-        f"{literal_html(text)}</span></div></div>"
+    return say(
+        "div_role_region_tabindex",
+        literal_html=literal_html(more + pale),
+        literal_html_2=literal_html(shown),
+        literal_html_3=literal_html(text),
     )

@@ -23,6 +23,9 @@ from viz.theme import (
     objective_color,
     perplexity_name,
 )
+from wording import words
+
+say = words("viz.along")
 
 
 def token_axis(fig: go.Figure, tokens: Sequence[str]) -> None:
@@ -30,7 +33,7 @@ def token_axis(fig: go.Figure, tokens: Sequence[str]) -> None:
     n = len(tokens)
     places, names = tick_labels(tokens)
     fig.update_xaxes(
-        title_text="token (position)",
+        title_text=say("axis.token"),
         tickmode="array",
         tickvals=places,
         ticktext=names,
@@ -44,9 +47,14 @@ def token_axis(fig: go.Figure, tokens: Sequence[str]) -> None:
 def point_hover(
     tokens: Sequence[str], values: np.ndarray, what: str, first: int = 0, place: str = "position"
 ) -> list[str]:
-    """What the pointer says of each value: its token, its place from `first` on, and `what` it is."""
+    """What the pointer says of each value: its token, its place from `first` on, and `what` it is.
+
+    `place` is what the place is called: "position" or "piece".
+    """
     return [
-        f"{place} {i}: {escape(token)}<br>{what} " + (f"{float(v):.6g}" if np.isfinite(v) else "not scored")
+        say(f"at.{place}", n=i, token=escape(token))
+        + f"<br>{what} "
+        + (f"{float(v):.6g}" if np.isfinite(v) else say("not_scored"))
         for i, (token, v) in enumerate(zip(tokens, values, strict=True), first)
     ]
 
@@ -70,7 +78,7 @@ def surprisal_bars(
     unit: str = "nats",
     mean: float | None = None,
     second: ArrayLike | None = None,
-    second_name: str = "true distribution",
+    second_name: str = "",
     selected: int | None = None,
 ) -> go.Figure:
     """How surprised the model was by each token: -log p of the token that came.
@@ -81,9 +89,10 @@ def surprisal_bars(
         unit: `"nats"` or `"bits"`, part of the axis title.
         mean: their mean (the loss), drawn as a line.
         second: (T,) the same under another distribution, drawn as markers.
-        second_name: its name.
+        second_name: its name; without one the true distribution.
         selected: a token whose bar is framed.
     """
+    second_name = second_name or say("true")
     y = finite_or_gap(surprisal)
     z = np.full(len(y), np.nan) if second is None else finite_or_gap(second)
     known = np.concatenate([y, z])
@@ -95,10 +104,10 @@ def surprisal_bars(
         go.Bar(
             x=np.arange(len(tokens), dtype=np.int32),
             y=y,
-            name="model",
+            name=say("model"),
             marker=_surprisal_look(y, top, second is not None)
             | {"line": {"color": INK, "width": [2 if i == selected else 0 for i in range(len(y))]}},
-            customdata=point_hover(tokens, y, f"surprisal in {unit}:"),
+            customdata=point_hover(tokens, y, say("hover.surprisal", unit=unit)),
             hovertemplate="%{customdata}<extra></extra>",
             text=texts,
             textposition="outside",
@@ -116,7 +125,7 @@ def surprisal_bars(
                 mode="markers+text" if over else "markers", text=over, textposition="top center",
                 textfont={"size": FONT_SIZE, "color": INK}, cliponaxis=False,
                 marker={"color": TRUE, "symbol": "line-ew-open", "size": 14, "line_width": 3},
-                customdata=point_hover(tokens, z, f"{escape(second_name)}, in {unit}:"),
+                customdata=point_hover(tokens, z, say("hover.second", name=escape(second_name), unit=unit)),
                 hovertemplate="%{customdata}<extra></extra>",
             )
         )  # fmt: skip
@@ -127,18 +136,17 @@ def surprisal_bars(
             xref="paper",
             xanchor="left",
             y=mean,
-            text=f"mean<br>{format_number(mean)}",
+            text=say("mean", mean=format_number(mean)),
             showarrow=False,
             align="left",
         )
     token_axis(fig, tokens)
-    fig.update_yaxes(title_text=f"surprisal ({unit})", rangemode="tozero", range=[0, top * 1.15])
+    fig.update_yaxes(title_text=say("axis.surprisal", unit=unit), rangemode="tozero", range=[0, top * 1.15])
     worst = int(np.nanargmax(y)) if np.isfinite(y).any() else None
-    alt = f"Surprisal of {len(tokens)} tokens in {unit}."
+    alt = say("alt.surprisal", tokens=len(tokens), unit=unit)
     if worst is not None:
-        alt += (
-            f" Most surprising: {tokens[worst]} at position {worst}, {format_number(float(y[worst]))} {unit}."
-        )
+        most = format_number(float(y[worst]))
+        alt += " " + say("alt.worst", token=tokens[worst], position=worst, surprisal=most, unit=unit)
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
     side = {"margin_r": 56} if mean is not None else {}
     return finish(fig, height=340, alt=alt, showlegend=second is not None, legend=legend, **side)
@@ -166,26 +174,28 @@ def running_perplexity(
             connectgaps=False,
             line=layout,
             marker_size=6,
-            customdata=point_hover(tokens, y, f"{name} so far:"),
+            customdata=point_hover(tokens, y, say("hover.running", name=name)),
             hovertemplate="%{customdata}<extra></extra>",
             name=name,
         )
     )
     if floor is not None:
-        reference_line(fig, Reference(floor, "floor", "floor"), log_y=True)
+        reference_line(fig, Reference(floor, say("floor"), "floor"), log_y=True)
     good = y[np.isfinite(y)]
     seen = [*good.tolist(), *([floor] if floor is not None else []), 1.0]
     ticks = round_ticks(min(seen), max(seen) * 1.4)
     token_axis(fig, tokens)
     fig.update_yaxes(
-        title_text=f"running {name} (log scale)",
+        title_text=say("axis.running", name=name),
         type="log",
         range=[math.log10(min(seen) * 0.9), math.log10(max(seen) * 1.4)],
         tickvals=ticks,
         ticktext=[format_tick(p) for p in ticks],
     )
-    end = f" At the end: {format_number(float(good[-1]))}." if len(good) else ""
-    return finish(fig, height=340, alt=f"Running {name} over {len(tokens)} tokens.{end}", showlegend=False)
+    alt = say("alt.running", name=name, tokens=len(tokens))
+    if len(good):
+        alt += " " + say("alt.end", perplexity=format_number(float(good[-1])))
+    return finish(fig, height=340, alt=alt, showlegend=False)
 
 
 def kl_bars(
@@ -205,12 +215,12 @@ def kl_bars(
         go.Bar(
             x=np.arange(len(tokens), dtype=np.int32),
             y=y,
-            name="KL",
+            name=say("divergence"),
             marker={
                 "color": MODEL,
                 "line": {"color": INK, "width": [2 if i == selected else 0 for i in range(len(tokens))]},
             },
-            customdata=point_hover(tokens, y, f"KL divergence after it, in {unit}:"),
+            customdata=point_hover(tokens, y, say("hover.divergence", unit=unit)),
             hovertemplate="%{customdata}<extra></extra>",
             text=[small_number(v) if ok else "" for v, ok in zip(y, known, strict=True)]
             if len(tokens) <= 16
@@ -224,12 +234,12 @@ def kl_bars(
     )
     token_axis(fig, tokens)
     top = float(y[known].max()) if known.any() else 1.0
-    fig.update_xaxes(title_text="after this token (position)")
-    fig.update_yaxes(nticks=5, title_text=f"KL from true ({unit})", range=[0, top * 1.2 or 1.0])
-    alt = f"KL divergence from the true distribution after each of {int(known.sum())} tokens, in {unit}."
+    fig.update_xaxes(title_text=say("axis.after"))
+    fig.update_yaxes(nticks=5, title_text=say("axis.divergence", unit=unit), range=[0, top * 1.2 or 1.0])
+    alt = say("alt.divergence", tokens=int(known.sum()), unit=unit)
     if known.any():
         worst = int(np.nanargmax(y))
-        alt += f" Largest: {format_number(top)} after {tokens[worst]} at position {worst}."
+        alt += " " + say("alt.largest", most=format_number(top), token=tokens[worst], position=worst)
     return finish(fig, height=260, alt=alt, showlegend=False)
 
 
@@ -267,7 +277,7 @@ def surprisal_by_block(surprisal: ArrayLike, *, unit: str = "nats", first: int =
     mean = float(y.mean())
     ends = np.minimum(begins + size, len(y)) - 1
     where = [
-        f"tokens {format_count(a + first)} to {format_count(b + first)}"
+        say("block", first=format_count(a + first), last=format_count(b + first))
         for a, b in zip(begins, ends, strict=True)
     ]
     fig = go.Figure(
@@ -275,21 +285,22 @@ def surprisal_by_block(surprisal: ArrayLike, *, unit: str = "nats", first: int =
             x=(begins + ends) / 2 + first,
             y=means.astype(np.float32),
             width=(ends - begins + 1) * 0.9,
-            name="mean surprisal",
+            name=say("mean_surprisal"),
             marker={"color": means, "colorscale": SURPRISAL_SCALE, "cmin": 0, "cmax": max(means.max(), 1e-6)},
             customdata=[
-                f"{place}<br>mean surprisal {m:.6g} {unit}" for place, m in zip(where, means, strict=True)
+                say("hover.block", tokens=place, mean=m, unit=unit)
+                for place, m in zip(where, means, strict=True)
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )
     )
     fig.add_hline(y=mean, line={"color": NEUTRAL, "width": 2, "dash": "dash"})
     fig.add_annotation(
-        x=1, xref="paper", xanchor="left", y=mean, text=f"mean<br>{format_number(mean)}", showarrow=False,
+        x=1, xref="paper", xanchor="left", y=mean, text=say("mean", mean=format_number(mean)), showarrow=False,
         align="left",
     )  # fmt: skip
-    each = f", mean of {format_count(size)} tokens each" if size > 1 else ""
-    fig.update_xaxes(title_text=f"position of the token in the text{each}", nticks=8)
-    fig.update_yaxes(title_text=f"surprisal ({unit})", rangemode="tozero")
-    alt = f"Surprisal along {format_count(len(y))} tokens in {unit}; the mean is {format_number(mean)}."
+    title = say("axis.blocks", size=format_count(size)) if size > 1 else say("axis.position")
+    fig.update_xaxes(title_text=title, nticks=8)
+    fig.update_yaxes(title_text=say("axis.surprisal", unit=unit), rangemode="tozero")
+    alt = say("alt.along", tokens=format_count(len(y)), unit=unit, mean=format_number(mean))
     return finish(fig, height=300, alt=alt, showlegend=False, margin_r=56)

@@ -19,6 +19,9 @@ from viz.theme import (
     finish,
     objective_color,
 )
+from wording import words
+
+say = words("viz.attention")
 
 MAX_TICKS = 20  # beyond, labels would overlap in half a page
 MAX_PRESSED = 40  # beyond, so many points to press would be slow
@@ -61,14 +64,14 @@ def _square_axes(fig: go.Figure, tokens: Sequence[str], first: int = 0) -> None:
               "showgrid": False, "constrain": "domain", "ticks": ""}  # fmt: skip
     fig.update_xaxes(
         range=[-0.5, n - 0.5],
-        title_text="key (looks at)",
+        title_text=say("axis.key"),
         side="top",
         tickangle=-45 if n <= SLANTED else -90,
         **common,
     )
     fig.update_yaxes(
         range=[n - 0.5, -0.5],  # not by itself: points to press would ask for more room
-        title_text="query (from)",
+        title_text=say("axis.query"),
         scaleanchor="x",
         constraintoward="bottom",  # on a narrow screen the square is smaller: it stays beside its key
         **common,
@@ -106,7 +109,7 @@ def _hidden_area(n: int) -> go.Scatter:
         mode="lines",
         line={"width": 0},
         hoverinfo="skip",
-        name="hidden",
+        name=say("hidden"),
         showlegend=False,
     )
 
@@ -121,16 +124,18 @@ def _two_decimals(weight: float, short: bool) -> str:
     return text.removeprefix("0") if short else text
 
 
-def _pair_hover(tokens: Sequence[str], shown: np.ndarray, verb: str, first: int) -> np.ndarray:
+def _pair_hover(tokens: Sequence[str], shown: np.ndarray, first: int) -> np.ndarray:
     """(T, T) hover texts: both positions, both tokens, the exact number."""
     n = len(tokens)
     names = [escape(clip(token, 24)) for token in tokens]
     texts = np.empty((n, n), dtype=object)
+    weight, hidden = say("hover.weight"), say("hover.hidden")  # looked up once: there are many pairs
     for q in range(n):
         for k in range(n):
-            value = shown[q, k]
-            said = "hidden: it comes later" if np.isnan(value) else f"{verb} {float(value):.6g}"
-            texts[q, k] = f"query {first + q}: {names[q]}<br>key {first + k}: {names[k]}<br>{said}"
+            value = float(shown[q, k])
+            texts[q, k] = (hidden if np.isnan(value) else weight).format(
+                query=first + q, from_token=names[q], key=first + k, to_token=names[k], weight=value
+            )
     return texts
 
 
@@ -163,9 +168,7 @@ def attention_map(
     shown = np.array(weights, dtype=np.float32)
     n = len(tokens)
     if shown.shape != (n, n):
-        raise ValueError(
-            f"weights must be {n} × {n} for {n} tokens, but are {shown.shape}. Pass one head of one text."
-        )
+        raise ValueError(say("wrong_shape", n=n, shape=shown.shape))
     if objective == "clm":
         shown[np.triu_indices(n, 1)] = np.nan
     named = n <= MAX_HOVER_TEXT
@@ -178,11 +181,11 @@ def attention_map(
         colorscale=PROBABILITY_SCALE,
         xgap=1 if n <= 64 else 0,
         ygap=1 if n <= 64 else 0,
-        customdata=_pair_hover(tokens, shown, "weight", first) if named else None,
-        hovertemplate=("%{customdata}" if named else "query %{y}<br>key %{x}<br>weight %{z}")
+        customdata=_pair_hover(tokens, shown, first) if named else None,
+        hovertemplate=("%{customdata}" if named else say("hover.unnamed"))
         + "<extra></extra>",
         hoverongaps=named,
-        colorbar=color_bar("attention weight"),
+        colorbar=color_bar(say("weight")),
     )
     fig = go.Figure(heat)
     if n <= MAX_PRINTED:
@@ -197,15 +200,17 @@ def attention_map(
                 line={"color": objective_color(objective), "width": width},
             )  # fmt: skip
     if press and n <= MAX_PRESSED:
-        fig.add_trace(cell_points(_pair_hover(tokens, shown, "weight", first).tolist()))
+        fig.add_trace(cell_points(_pair_hover(tokens, shown, first).tolist()))
         fig.update_layout(hovermode="closest", hoverdistance=-1)
     _square_axes(fig, tokens, first)
-    alt = f"Attention weights of one head over {n} token{'' if n == 1 else 's'}."
+    alt = say("alt.map", n=n)
     if n:
         row = n - 1 if query is None else query
         best = int(np.nanargmax(shown[row]))
-        alt += f" From {tokens[row]} (position {first + row}) most goes to {tokens[best]} "
-        alt += f"(position {first + best}), {format_prob(float(shown[row, best]))}."
+        alt += " " + say(
+            "alt.most", query=first + row, from_token=tokens[row], key=first + best, to_token=tokens[best],
+            weight=format_prob(float(shown[row, best])),
+        )  # fmt: skip
     height = _height(tokens, first)
     finish(fig, height=height, alt=alt, width=_WIDTH, margin_r=_room_at_the_right(tokens))
     return fig.update_xaxes(title_standoff=_STANDOFF)
@@ -229,12 +234,12 @@ def mask_matrix(
     color = objective_color(objective)
     texts = [["?" if k in hidden and not np.isnan(allowed[q, k]) else "" for k in range(n)] for q in range(n)]
     hover = np.empty((n, n), dtype=object)
+    sees, masked, unseen = say("hover.sees"), say("hover.sees_mask"), say("hover.unseen")
     for q in range(n):
         for k in range(n):
-            seen = "can't see" if np.isnan(allowed[q, k]) else "sees"
-            what = "a mask in place of" if k in hidden and seen == "sees" else ""
-            hover[q, k] = f"{q}: {escape(tokens[q])}<br>{seen} {what} {k}: {escape(tokens[k])}".replace(
-                "  ", " "
+            template = unseen if np.isnan(allowed[q, k]) else masked if k in hidden else sees
+            hover[q, k] = template.format(
+                query=q, from_token=escape(tokens[q]), key=k, to_token=escape(tokens[k])
             )
     fig = go.Figure(
         go.Heatmap(
@@ -270,14 +275,9 @@ def mask_matrix(
             line={"color": INK, "width": 3},
         )  # fmt: skip
     _square_axes(fig, tokens)
-    rule = (
-        "each sees itself and what came before"
-        if objective == "clm"
-        else "every position sees every position"
-    )
     side = min(540, 300 + 8 * n)  # two of them stand side by side
-    alt = f"Who sees whom among {n} token{'' if n == 1 else 's'}: {rule}."
+    alt = say("alt.causal", n=n) if objective == "clm" else say("alt.all", n=n)
     if query is not None:
-        alt += f" Framed is the row of {tokens[query]}, position {query}."
+        alt += " " + say("alt.framed", token=tokens[query], position=query)
     finish(fig, height=side, alt=alt, width=side, margin_r=_room_at_the_right(tokens))
     return fig.update_xaxes(title_standoff=_STANDOFF)

@@ -10,6 +10,9 @@ from viz.along import block_means, point_hover, token_axis
 from viz.attention import tick_positions
 from viz.text import clip, escape, format_count, format_number
 from viz.theme import DIVERGING_COLORS, DIVERGING_SCALE, FONT_SIZE, INK, NEUTRAL, finish, sample_scale
+from wording import words
+
+say = words("viz.compare")
 
 PIECES = 256  # up to so many have a bar each
 
@@ -57,16 +60,16 @@ def difference_bars(
     few = len(y) <= 8
     numbers = [format_count(int(b) + first) for b in begins]
     hover = (
-        [f"from {place} {n}: mean {v:.6g} {unit}" for n, v in zip(numbers, y, strict=True)]
+        [say(f"block.{place}", n=n, mean=v, unit=unit) for n, v in zip(numbers, y, strict=True)]
         if size > 1
-        else point_hover(pieces, y, f"{names[0]} minus {names[1]}, in {unit}:", first, place)
+        else point_hover(pieces, y, say("hover", a=names[0], b=names[1], unit=unit), first, place)
     )
     fig = go.Figure(
         go.Bar(
             x=(begins + first).astype(np.int32),
             y=y.astype(np.float32),
             width=size * 0.8,
-            name=escape(f"{names[0]} minus {names[1]}"),
+            name=escape(say("difference", a=names[0], b=names[1])),
             marker={
                 "color": y,
                 "colorscale": DIVERGING_SCALE,
@@ -86,20 +89,21 @@ def difference_bars(
     )
     if size == 1:
         _piece_axis(fig, pieces, first)
-        fig.update_xaxes(title_text=f"{'token' if place == 'position' else 'text'} ({place})")
+        fig.update_xaxes(title_text=say(f"axis.{place}"))
     else:
-        fig.update_xaxes(title_text=f"{place}, mean of {format_count(size)} each", nticks=8)
+        fig.update_xaxes(title_text=say(f"axis_of_means.{place}", size=format_count(size)), nticks=8)
     fig.add_hline(y=0, line={"color": NEUTRAL, "width": 1})
     for side, (name, edge) in enumerate(((names[1], "top"), (names[0], "bottom"))):
         fig.add_annotation(
             x=1, xref="x domain", xanchor="right", y=1 - side, yref="y domain", yanchor=edge,
-            text=f"{escape(name)} does better", showarrow=False,
+            text=say("better", name=escape(name)), showarrow=False,
         )  # fmt: skip
     fig.update_yaxes(
-        title_text=f"{escape(names[0])} minus {escape(names[1])} ({unit})", range=[-1.35 * top, 1.35 * top]
+        title_text=say("axis_of_difference", a=escape(names[0]), b=escape(names[1]), unit=unit),
+        range=[-1.35 * top, 1.35 * top],
     )
-    alt = f"Surprisal of {names[0]} minus {names[1]} over {format_count(len(pieces))} pieces, in {unit}."
+    alt = say("alt", a=names[0], b=names[1], pieces=format_count(len(pieces)), unit=unit)
     if len(y):
         worst = int(np.abs(y).argmax())
-        alt += f" Largest: {format_number(float(y[worst]))} at {place} {numbers[worst]}."
+        alt += " " + say(f"largest.{place}", most=format_number(float(y[worst])), n=numbers[worst])
     return finish(fig, height=300, alt=alt, showlegend=False)

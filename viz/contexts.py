@@ -8,8 +8,10 @@ from numpy.typing import ArrayLike
 
 from viz.text import clip, escape, format_number
 from viz.theme import FONT_SIZE, INK, NEUTRAL, finish, objective_color
+from wording import words
 
-KINDS = {"clm": "causal", "mlm": "masked"}
+say = words("viz.contexts")
+
 _LOOK = {"clm": ("circle", "solid"), "mlm": ("diamond", "dash")}
 # Okabe & Ito's colours without yellow, and shapes: groups differ in both.
 GROUPS = (
@@ -36,12 +38,13 @@ def similarity_lines(cosines: Mapping[str, ArrayLike], *, layer: int | None = No
             go.Scatter(
                 x=np.arange(len(y), dtype=np.int32),
                 y=y,
-                name=f"{KINDS[kind]} model",
+                name=say(f"model.{kind}"),
                 mode="lines+markers",
                 line={"color": objective_color(kind), "width": 2.5, "dash": dash},
                 marker={"symbol": symbol, "size": 10},
                 customdata=[
-                    f"{KINDS[kind]} model, {_place(i)}<br>cosine {float(v):.7g}" for i, v in enumerate(y)
+                    say("point", model=say(f"model.{kind}"), place=_place(i), cosine=float(v))
+                    for i, v in enumerate(y)
                 ],
                 hovertemplate="%{customdata}<extra></extra>",
                 cliponaxis=False,
@@ -50,24 +53,25 @@ def similarity_lines(cosines: Mapping[str, ArrayLike], *, layer: int | None = No
     if layer is not None:
         fig.add_vline(x=layer, line={"color": NEUTRAL, "width": 1, "dash": "dot"})
     fig.update_xaxes(
-        title_text="after block",
+        title_text=say("after_block"),
         tickvals=list(range(n)),
-        ticktext=["embedding", *(str(i) for i in range(1, n))],
+        ticktext=[say("embedding"), *(str(i) for i in range(1, n))],
         range=[-0.3, n - 0.7],
     )
-    fig.update_yaxes(title_text="cosine of the two vectors", range=[low - 0.05, 1.08])
+    fig.update_yaxes(title_text=say("cosine_two_vectors"), range=[low - 0.05, 1.08])
     ends = ", ".join(
-        f"{KINDS[kind]} {format_number(float(np.asarray(values)[-1]))}" for kind, values in cosines.items()
+        f"{say(f'kind.{kind}')} {format_number(float(np.asarray(values)[-1]))}"
+        for kind, values in cosines.items()
     )
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
     return finish(
-        fig, height=330, alt=f"Cosine of a word’s two vectors by layer. At the end: {ends}.",
+        fig, height=330, alt=say("cosine_words_two_vectors", ends=ends),
         showlegend=True, legend=legend,
     )  # fmt: skip
 
 
 def _place(layer: int) -> str:
-    return f"after block {layer}" if layer else "embedding"
+    return say("after_nth_block", layer=layer) if layer else say("embedding")
 
 
 def use_map(
@@ -102,7 +106,7 @@ def use_map(
     rest = [i for i, group in enumerate(groups) if group not in looks]
     parts = [(group, [i for i, g in enumerate(groups) if g == group], look) for group, look in looks.items()]
     if rest:
-        parts.append(("other", rest, (NEUTRAL, "x")))
+        parts.append((say("other"), rest, (NEUTRAL, "x")))
     for name, members, (color, symbol) in parts:
         fig.add_trace(
             go.Scatter(
@@ -118,14 +122,14 @@ def use_map(
     if chosen is not None:
         fig.add_trace(
             go.Scatter(
-                x=xy[[chosen], 0], y=xy[[chosen], 1], mode="markers", name="chosen",
+                x=xy[[chosen], 0], y=xy[[chosen], 1], mode="markers", name=say("chosen"),
                 marker={"symbol": "circle-open", "size": 19, "color": INK, "line_width": 2}, hoverinfo="skip",
                 showlegend=False,
             )
         )  # fmt: skip
-    first, second = (f"{100 * share:.0f} % of the variance" for share in shares)
-    fig.update_xaxes(title_text=f"1st direction, {first}", showticklabels=False, showgrid=False)
-    fig.update_yaxes(title_text=f"2nd direction, {second}", showticklabels=False, showgrid=False)
-    alt = f"Map of {len(groups)} uses of a word. Most go on with {order[0] if order else 'nothing'}."
+    first, second = (100 * share for share in shares)
+    fig.update_xaxes(title_text=say("first_direction", share=first), showticklabels=False, showgrid=False)
+    fig.update_yaxes(title_text=say("second_direction", share=second), showticklabels=False, showgrid=False)
+    alt = say("map_of_uses", n=len(groups), most=order[0]) if order else say("map_of_no_use")
     legend = {"orientation": "h", "y": -0.14, "yanchor": "top", "x": 0, "font": {"size": FONT_SIZE}}
     return finish(fig, height=400, alt=alt, showlegend=True, legend=legend)

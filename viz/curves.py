@@ -19,6 +19,9 @@ from viz.theme import (
     finish,
     perplexity_name,
 )
+from wording import words
+
+say = words("viz.curves")
 
 # Colour and dash of a run. Two with one dash stay apart for colour-blind eyes; none is the floor's.
 RUN_LOOKS = (
@@ -83,7 +86,7 @@ def thin(steps: ArrayLike, values: ArrayLike, n: int = 400) -> tuple[np.ndarray,
     x = np.asarray(steps)
     y = np.asarray(values, dtype=np.float64)
     if n < 5:
-        raise ValueError(f"n is {n}, but at least 5 points are needed to keep ends, extremes and gaps.")
+        raise ValueError(say("too_few_points", n=n))
     if len(y) <= n:
         return x, y.astype(np.float32)
     keep = {0, len(y) - 1}
@@ -142,7 +145,7 @@ def _perplexity_axis(fig: go.Figure, low: float, high: float, name: str, log_y: 
             "overlaying": "y",
             "matches": "y",
             "side": "right",
-            "title": {"text": f"{name} = exp(loss)"},
+            "title": {"text": say("perplexity_axis", name=name)},
             "type": "log" if log_y else "linear",
             "tickvals": [math.log(p) for p in ticks if p > 1 or not log_y],
             "ticktext": [format_tick(p) for p in ticks if p > 1 or not log_y],
@@ -193,7 +196,7 @@ def loss_curve(
     """
     fig = go.Figure()
     seen = [r.value for r in references]
-    last = ""
+    said = [say("alt")]
     for line in series:
         x, y = thin(line.steps, line.values, 2000)
         if log_x:
@@ -209,20 +212,20 @@ def loss_curve(
                 connectgaps=False,
                 line={"color": color, "width": width, "dash": dash},
                 customdata=np.exp(np.minimum(y, 80)).astype(np.float32),
-                hovertemplate=f"step %{{x}}<br>{escape(line.name)}: %{{y:.6f}} nats<br>"
-                f"{perplexity_name(objective)} %{{customdata:.6g}}<extra></extra>",
+                hovertemplate=say("hover", name=escape(line.name), perplexity=perplexity_name(objective))
+                + "<extra></extra>",
             )
         )
         good = y[np.isfinite(y)]
         seen += [float(good.min()), float(good.max())] if len(good) else []
-        last += f" {line.name} ends at {format_number(float(good[-1]))}." if len(good) else ""
+        said += [say("ends", name=line.name, loss=format_number(float(good[-1])))] if len(good) else []
     for reference in references:
         reference_line(fig, reference, log_y)
     low, high = (min(seen), max(seen)) if seen else (0.0, 1.0)
     pad = 0.08 * (high - low or 1.0)
     low, high = (max(low * 0.85, 1e-6), high * 1.15) if log_y else (low - 1.3 * pad, high + 1.3 * pad)
-    fig.update_xaxes(title_text="step")
-    fig.update_yaxes(title_text="loss (nats per token)", range=[low, high])
+    fig.update_xaxes(title_text=say("step"))
+    fig.update_yaxes(title_text=say("loss_axis"), range=[low, high])
     if log_x:
         last_step = max((float(t.x[-1]) for t in fig.data if t.x is not None and len(t.x)), default=10.0)
         fig.update_xaxes(type="log", **_log_ticks(1, max(last_step, 2)))
@@ -231,4 +234,4 @@ def loss_curve(
     if perplexity_axis:
         _perplexity_axis(fig, low, high, perplexity_name(objective), log_y)
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
-    return finish(fig, height=400, alt=f"Loss against training step.{last}", legend=legend, showlegend=True)
+    return finish(fig, height=400, alt=" ".join(said), legend=legend, showlegend=True)

@@ -22,12 +22,15 @@ from viz.theme import (
     color_bar,
     finish,
 )
+from wording import words
+
+say = words("viz.distributions")
 
 _ROW = 26  # pixels for one bar
 
 
 def _tail_label(n_tail: int) -> str:
-    return f"all other\n{format_count(n_tail)} tokens"
+    return say("all_other_tokens", n_tail=format_count(n_tail))
 
 
 def _ticks(top: float) -> list[float]:
@@ -48,8 +51,7 @@ def _check_total(probs: np.ndarray, tail: float, name: str) -> None:
     total = float(probs.sum()) + tail
     if abs(total - 1) > 1e-3:
         raise ValueError(
-            f"The {name} bars and their tail must add up to 1, but they add up to {total:.6f}. "
-            "Take the probabilities from the full vocabulary and pass the rest as the tail."
+            say("bars_their_tail_must", name=name, total=total)
         )
 
 
@@ -143,9 +145,9 @@ def distribution_bars(
     if true_index is not None:  # beside a long bar the mark needs more room, also on a telephone
         room = 2.2 if given[0][true_index] > 0.6 * top else 1.75
     fig.update_xaxes(title_text=escape(unit), range=[0, max(top, 1e-9) * room], tickvals=_ticks(top))
-    best = f"Most likely: {labels[0]} with {format_prob(given[0][0])}. " if len(labels) else ""
-    alt = f"Bars of {unit}, {len(labels)} tokens and the rest. {best}" + (
-        f"The token marked {true_note!r} is {labels[true_index]}." if true_index is not None else ""
+    best = say("most_likely", labels=labels[0], format_prob=format_prob(given[0][0])) if len(labels) else ""
+    alt = say("bars_tokens_rest", unit=unit, n_labels=len(labels), best=best) + (
+        say("token_marked", true_note=true_note, labels=labels[true_index]) if true_index is not None else ""
     )
     both = second is not None
     return finish(
@@ -191,9 +193,8 @@ def position_heatmap(
     cells = [[escape(clip(label, 9)) for label in row] for row in top_labels]
     hover = [
         [
-            f"after position {t}, {escape(tokens[t])}<br>rank {j + 1}: {escape(label)}"
-            f"<br>probability {float(probs[t, j]):.6g}"
-            + ("<br>this token came next" if (t, j) in right else "")
+            say("after_position_br_rank", t=t, tokens=escape(tokens[t]), j=j + 1, label=escape(label), probs=float(probs[t, j]))
+            + (say("br_token_came_next") if (t, j) in right else "")
             for j, label in enumerate(row)
         ]
         for t, row in enumerate(top_labels)
@@ -221,9 +222,9 @@ def position_heatmap(
     _label_axis(fig, [f"{t} {clip(token, 9)}" for t, token in enumerate(tokens)])
     if selected is not None and selected < n:
         _set_off(fig, selected, k)
-    fig.update_yaxes(title_text="after this token (position)")
+    fig.update_yaxes(title_text=say("after_token_position"))
     fig.update_xaxes(
-        title_text="rank of the guess" + (" (framed: came next)" if right else ""),
+        title_text=say("rank_guess") + (say("framed_came_next") if right else ""),
         tickvals=list(range(k)),
         ticktext=[str(j + 1) for j in range(k)],
         side="top",
@@ -236,5 +237,5 @@ def position_heatmap(
         else ""
     )
     return finish(
-        fig, height=max(n, 4) * 30 + 120, alt=f"The {k} best guesses after each of {n} tokens.{first}"
+        fig, height=max(n, 4) * 30 + 120, alt=say("best_guesses_after_each", k=k, n=n, first=first)
     )

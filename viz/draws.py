@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike
 from viz.distributions import _ROW, _label_axis, _tail_label, _ticks
 from viz.text import clip, escape, format_number
 from viz.theme import FONT_SIZE, HATCH, INK, MODEL, NEUTRAL, TRUE, finish
+from wording import words
+
+say = words("viz.draws")
 
 _WORDED = 0.045  # a stretch shorter than this has no room for its label
 
@@ -35,7 +38,7 @@ def draw_line(
     """
     low, high = stretches[chosen]
     if not low - 1e-9 <= u <= high + 1e-9:
-        raise ValueError(f"u = {u} does not lie between {low} and {high}, the stretch of {labels[chosen]!r}.")
+        raise ValueError(say("u_does_not_lie", u=u, low=low, high=high, labels=labels[chosen]))
     fills = [color or "rgba(0,0,0,0)" for color in (colors or [None] * len(labels))]
     several = [color is None for color in (colors or [None] * len(labels))]
     lengths = [high - low for low, high in stretches]
@@ -63,7 +66,7 @@ def draw_line(
             constraintext="none",
             textfont={"size": FONT_SIZE, "color": INK},
             customdata=[
-                f"{escape(label)}<br>from {low:.6g} to {high:.6g}<br>probability {high - low:.6g}"
+                say("br_br_probability", label=escape(label), low=low, high=high, high_2=high - low)
                 for label, (low, high) in zip(labels, stretches, strict=True)
             ],
             hovertemplate="%{customdata}<extra></extra>",
@@ -72,9 +75,9 @@ def draw_line(
     fig.add_shape(type="line", x0=u, x1=u, y0=-0.62, y1=0.5, line={"color": MODEL, "width": 3})
     side = "left" if u < 0.15 else "right" if u > 0.85 else "center"
     fig.add_annotation(x=u, y=0.5, text=f"<b>u = {u:.4f}</b>", showarrow=False, yshift=12, xanchor=side)
-    fig.update_xaxes(range=[0, 1], title_text="probability, added up in the order of the ids", nticks=6)
+    fig.update_xaxes(range=[0, 1], title_text=say("probability_added_up_order"), nticks=6)
     fig.update_yaxes(visible=False, range=[-0.62, 1.0])
-    alt = f"A line from 0 to 1. The number {format_number(u, 4)} fell into the stretch of {labels[chosen]}."
+    alt = say("line_0_1_number", u=format_number(u, 4), labels=labels[chosen])
     return finish(fig, height=132, alt=alt, showlegend=False)
 
 
@@ -108,9 +111,9 @@ def count_bars(
         ValueError: counts or expected counts don't add up to n.
     """
     came, due, sd = (np.asarray(values, np.float64) for values in (counts, expected, errors))
-    for values, what in ((came, "counts"), (due, "expected counts")):
+    for values, what in ((came, "counts"), (due, say("expected_counts"))):
         if abs(values.sum() - n) > 1e-3 * n:
-            raise ValueError(f"The {what} must add up to n = {n}, but they add up to {values.sum():g}.")
+            raise ValueError(say("must_add_up_n", what=what, n=n, sum=values.sum()))
     rows = [*labels, *([_tail_label(n_tail)] if n_tail else [])]
     y = np.arange(len(rows), dtype=np.int32)
     reach = np.minimum(n_sd * sd, due), n_sd * sd  # no count lies below 0
@@ -134,7 +137,7 @@ def count_bars(
             x=due.astype(np.float32),
             y=y,
             mode="markers",
-            name=f"(expected ± {n_sd} standard deviations)",
+            name=say("expected_standard_deviations", n_sd=n_sd),
             marker={"symbol": "diamond", "size": 9, "color": TRUE},
             error_x={"type": "data", "array": reach[1], "arrayminus": reach[0], "color": TRUE,
                      "thickness": 2, "width": 6},
@@ -151,11 +154,9 @@ def count_bars(
     )  # fmt: skip
     _label_axis(fig, rows)
     top = float(right.max(initial=1.0))
-    fig.update_xaxes(
-        title_text=f"how often it came in {n:,} draws", range=[0, top * 1.9], tickvals=_ticks(top)
-    )
+    fig.update_xaxes(title_text=say("how_often_came_draws", n=n), range=[0, top * 1.9], tickvals=_ticks(top))
     outside = int((np.abs(came - due) > n_sd * sd + 1e-9).sum())
-    alt = f"Counts of {n:,} draws for {len(rows)} bars; {outside} lie outside ± {n_sd} standard deviations."
+    alt = say("counts_draws_bars_lie", n=n, n_rows=len(rows), outside=outside, n_sd=n_sd)
     return finish(
         fig,
         height=len(rows) * _ROW + 110,

@@ -10,6 +10,9 @@ from plotly.subplots import make_subplots
 
 from viz.text import clip, escape, format_count, format_number
 from viz.theme import CAUSAL, FONT_SIZE, GRID, INK, MODEL, MONO, NEUTRAL, finish
+from wording import words
+
+say = words("viz.embeddings")
 
 _ROW = 24  # pixels for one bar
 _MAP = 520  # pixels for the height of a map
@@ -64,19 +67,19 @@ def cosine_bars(
     )
     low = float(values.min()) if len(values) else 0.0
     fig.update_xaxes(
-        title_text="cosine similarity",
+        title_text=say("cosine_similarity"),
         range=[low - 0.22 if low < 0 else -0.1, 1.15],
         tickvals=[-1, -0.5, 0, 0.5, 1],
     )
     fig.add_vline(x=0, line={"color": NEUTRAL, "width": 1})
-    best = f" Most alike: {names[0]} with {format_number(values[0])}." if names else ""
-    return finish(fig, height=n * _ROW + 62, alt=f"Cosines of {len(names)} tokens.{best}")
+    best = say("most_alike", names=names[0], values=format_number(values[0])) if names else ""
+    return finish(fig, height=n * _ROW + 62, alt=say("cosines_tokens", n_names=len(names), best=best))
 
 
 def _axis_title(i: int, share: float, k: int, fitted: str) -> str:
     """`PC 1, 4.4 % of the variance`; `PC 1 (4.4 %)` in a 3-D scene, which cuts long ones."""
     part = f"{format_number(100 * share, 2)} %"
-    return f"PC {i + 1} ({part})" if k == 3 else f"PC {i + 1}, {part} of the variance{fitted}"
+    return f"PC {i + 1} ({part})" if k == 3 else say("pc_variance", i=i + 1, part=part, fitted=fitted)
 
 
 def token_map(
@@ -116,7 +119,7 @@ def token_map(
     size = 5 if k == 3 else 9
     faint = {"color": NEUTRAL, "size": 3 if k == 3 else 6, "opacity": 0.55}
     sides = (
-        dict.fromkeys([*one, *marked][:_NAMED_3D], "top center")
+        dict.fromkeys([*one, *marked][:_NAMED_3D], say("top_center"))
         if k == 3
         else _sides_on_map(spots, [*one, *marked], names, ends)
     )
@@ -127,9 +130,9 @@ def token_map(
     mark = {"color": color, "size": size + 5, "symbol": "diamond-open", "line": {"color": color, "width": 3}}
     _add_points(fig, spots, names, one, "chosen", mark, sides)
     titles = [_axis_title(i, float(parts[i]), k, fitted) for i in range(k)]
-    who = "" if chosen is None else f" The chosen one, {names[chosen]}, is at " + ", ".join(
+    who = "" if chosen is None else say("chosen_one", names=names[chosen]) + ", ".join(
         format_number(float(v)) for v in spots[chosen]) + "."  # fmt: skip
-    alt = f"A map of {format_count(len(spots))} token vectors in {k} principal components.{who}"
+    alt = say("map_token_vectors_principal", n_spots=format_count(len(spots)), k=k, who=who)
     if k == 3:
         return finish(
             fig, height=_MAP - 140, alt=alt, showlegend=False, scene=_scene(ends, titles), dragmode="orbit"
@@ -168,10 +171,10 @@ def name_sides(points: Sequence[tuple[int, float, float, str]]) -> dict[int, str
     for i, (row, x, y, name) in enumerate(points):
         wide, high = 8.0 * len(name), 16.0
         for side, left, low in (
-            ("top center", x - wide / 2, y + 8),
-            ("bottom center", x - wide / 2, y - 8 - high),
-            ("middle left", x - 9 - wide, y - high / 2),
-            ("middle right", x + 9, y - high / 2),
+            (say("top_center"), x - wide / 2, y + 8),
+            (say("bottom_center"), x - wide / 2, y - 8 - high),
+            (say("middle_left"), x - 9 - wide, y - high / 2),
+            (say("middle_right"), x + 9, y - high / 2),
         ):
             box = (left, low, left + wide, low + high)
             if not any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken):
@@ -180,7 +183,7 @@ def name_sides(points: Sequence[tuple[int, float, float, str]]) -> dict[int, str
                 break
         else:
             if i == 0:  # the first one is the one that is looked at
-                found[row] = "middle left"
+                found[row] = say("middle_left")
                 taken.append((x - 9 - wide, y - high / 2, x - 9, y + high / 2))
     return found
 
@@ -222,7 +225,7 @@ def _add_points(
     if sides is not None:
         common |= {
             "text": [escape(clip(names[i], 16)) if i in sides else "" for i in rows],
-            "textposition": [sides.get(i, "top center") for i in rows.tolist()] or "top center",
+            "textposition": [sides.get(i, "top center") for i in rows.tolist()] or say("top_center"),
             "textfont": {"family": MONO, "size": FONT_SIZE, "color": INK},
         }
     if spots.shape[1] == 3:
@@ -233,7 +236,7 @@ def _add_points(
 
 def _add_trail(fig: go.Figure, trail: np.ndarray, at: int, color: str) -> None:
     """Where it was: what lies behind solid, what is still to come dotted."""
-    for name, part, dash in (("way so far", trail[: at + 1], "solid"), ("way to come", trail[at:], "dot")):
+    for name, part, dash in ((say("way_far"), trail[: at + 1], "solid"), (say("way_come"), trail[at:], "dot")):
         style: dict[str, Any] = {"mode": "lines", "line": {"color": color, "width": 2, "dash": dash},
                                  "name": name, "hoverinfo": "skip"}  # fmt: skip
         if trail.shape[1] == 3:
@@ -279,13 +282,13 @@ def norm_scatter(
                 style |= {
                     "mode": "markers+text",
                     "text": [escape(clip(names[i], 12)) if i in sides else "" for i in places],
-                    "textposition": [sides.get(i, "top center") for i in places.tolist()] or "top center",
+                    "textposition": [sides.get(i, "top center") for i in places.tolist()] or say("top_center"),
                 }
             fig.add_trace(_by_frequency(places, often, sizes, names, seen, style), 1, column)
     _frequency_axes(fig, most)
     n_seen = int((often > 0).sum())
-    alt = f"Vector lengths of {format_count(n_seen)} tokens that occur, by how often, and of "
-    return finish(fig, height=470, alt=alt + f"{format_count(len(often) - n_seen)} that never do.")
+    alt = say("vector_lengths_tokens_occur", n_seen=format_count(n_seen))
+    return finish(fig, height=470, alt=alt + say("never_do", n_often=format_count(len(often) - n_seen)))
 
 
 def _sides_by_frequency(
@@ -327,11 +330,11 @@ def _frequency_axes(fig: go.Figure, most: int) -> None:
     fig.update_xaxes(range=[-0.3, 1.3], tickvals=[0.5], ticktext=["never"], showgrid=False, row=1, col=1)
     fig.update_xaxes(
         type="log",
-        title_text="times it occurs",
+        title_text=say("times_occurs"),
         range=[-0.12, float(np.log10(most)) + 0.2],
         tickvals=powers,
         ticktext=[format_count(p) for p in powers],
         row=1,
         col=2,
     )
-    fig.update_yaxes(title_text="length of its vector", row=1, col=1)
+    fig.update_yaxes(title_text=say("length_vector"), row=1, col=1)

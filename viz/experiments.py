@@ -9,6 +9,9 @@ from plotly.subplots import make_subplots
 from viz.curves import Reference, reference_line
 from viz.text import escape, format_number
 from viz.theme import MODEL, NEUTRAL, TRUE, VALID, finish
+from wording import words
+
+say = words("viz.experiments")
 
 
 def loss_at(
@@ -58,12 +61,12 @@ def loss_at(
         range=[-0.4, len(names) - 0.6],
     )
     fig.update_yaxes(
-        title_text="last loss on fresh stories (nats per token)", range=[min(seen) - pad, max(seen) + pad]
+        title_text=say("last_loss_fresh_stories"), range=[min(seen) - pad, max(seen) + pad]
     )
     if floor is not None:
-        reference_line(fig, Reference(floor, "the floor", "floor"), log_y=False)
+        reference_line(fig, Reference(floor, say("floor"), "floor"), log_y=False)
     said = ", ".join(f"{name} {format_number(v)}" for name, v in zip(names, losses, strict=True))
-    return finish(fig, height=360, alt=f"Last loss in nats per token by {x_title}: {said}.", showlegend=False)
+    return finish(fig, height=360, alt=say("last_loss_nats_per", x_title=x_title, said=said), showlegend=False)
 
 
 def _two_lines(name: str) -> str:
@@ -92,8 +95,8 @@ def leak_figure(
     """
     fig = go.Figure()
     for name, values, color, symbol, dash in (
-        ("fresh stories", clean, VALID, "circle", "solid"),
-        ("test text that leaked", leaked, "#B33C9C", "diamond", "dash"),
+        (say("fresh_stories"), clean, VALID, "circle", "solid"),
+        (say("test_text_leaked"), leaked, "#B33C9C", "diamond", "dash"),
     ):
         fig.add_trace(
             go.Scatter(
@@ -101,7 +104,7 @@ def leak_figure(
                 line={"color": color, "width": 2.5, "dash": dash}, marker={"size": 12, "symbol": symbol},
                 text=[format_number(v) for v in values],
                 textposition=[
-                    "top center" if mine >= other else "bottom center"
+                    say("top_center") if mine >= other else say("bottom_center")
                     for mine, other in zip(values, leaked if values is clean else clean, strict=True)
                 ],
                 cliponaxis=False,
@@ -111,18 +114,16 @@ def leak_figure(
     seen = [*leaked, *clean, *([floor] if floor is not None else [])]
     pad = 0.18 * ((max(seen) - min(seen)) or 0.1)
     fig.update_xaxes(
-        title_text="share of the test text that leaked (%)", tickvals=list(doses), range=[-9, 109]
+        title_text=say("share_test_text_leaked"), tickvals=list(doses), range=[-9, 109]
     )
     fig.update_yaxes(title_text="perplexity", range=[min(seen) - pad, max(seen) + pad])
     if floor is not None:
-        reference_line(fig, Reference(floor, "true source", "floor"), log_y=False)
+        reference_line(fig, Reference(floor, say("true_source"), "floor"), log_y=False)
     said = (
-        f"From no leak to all of it, the leaked text goes from {format_number(leaked[0])} to "
-        f"{format_number(leaked[-1])} and the clean one from {format_number(clean[0])} to "
-        f"{format_number(clean[-1])}."
+        say("no_leak_all_leaked", leaked=format_number(leaked[0]), leaked_2=format_number(leaked[-1]), clean=format_number(clean[0]), clean_2=format_number(clean[-1]))
     )
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
-    return finish(fig, height=380, alt=f"Perplexity against the leak. {said}", legend=legend, showlegend=True)
+    return finish(fig, height=380, alt=say("perplexity_against_leak", said=said), legend=legend, showlegend=True)
 
 
 def two_measures(
@@ -140,7 +141,7 @@ def two_measures(
         per_token: nats per token.
         floors: what the true source scores with each, by byte and by token.
     """
-    titles = ("bits per byte<br>(comparable)", "nats per token<br>(not comparable)")
+    titles = (say("bits_per_byte_br"), say("nats_per_token_br"))
     fig = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.06)
     y = np.arange(len(names), dtype=np.int32)
     for column, (title, values, color) in enumerate(
@@ -159,11 +160,11 @@ def two_measures(
         if floors is not None:
             fig.add_trace(
                 go.Scatter(
-                    x=list(floors[column - 1]), y=y, mode="markers", name="the true source",
+                    x=list(floors[column - 1]), y=y, mode="markers", name=say("true_source_2"),
                     showlegend=column == 1,
                     marker={"symbol": "line-ns-open", "size": 22, "color": TRUE,
                             "line": {"width": 3, "color": TRUE}},
-                    hovertemplate="the true source: %{x:.6g}<extra></extra>",
+                    hovertemplate=say("true_source_extra_extra"),
                 ),
                 row=1, col=column,
             )  # fmt: skip
@@ -173,7 +174,7 @@ def two_measures(
     fig = finish(
         fig,
         height=126 + 52 * len(names),
-        alt=f"Bits per byte: {said}. Beside it the loss per token.",
+        alt=say("bits_per_byte_beside", said=said),
         legend=legend,
     )
     fig.update_traces(showlegend=False, selector={"type": "bar"})

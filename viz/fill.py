@@ -19,6 +19,9 @@ from viz.theme import (
     finish,
     objective_color,
 )
+from wording import words
+
+say = words("viz.fill")
 
 _CELL = 7  # characters in a cell: four columns fit a telephone
 
@@ -44,8 +47,8 @@ def fill_grid(
     z = np.asarray(probs, np.float32).reshape(len(places), len(ways))
     hover = [
         [
-            f"position {place}, hidden: {escape(true)}<br>{escape(_plain(way))}: {escape(text)}"
-            f"<br>probability {float(p):.6g}" + ("<br>this is the hidden token" if ok else "")
+            say("cell", place=place, hidden=escape(true), way=escape(_plain(way)), text=escape(text), p=float(p))
+            + (f"<br>{say('is_hidden_token')}" if ok else "")
             for way, text, p, ok in zip(ways, tokens[k], z[k], right[k], strict=True)
         ]
         for k, (place, true) in enumerate(zip(places, hidden, strict=True))
@@ -62,7 +65,7 @@ def fill_grid(
             zmax=1,
             xgap=5,
             ygap=5,
-            colorbar=color_bar("probability when filled") | {"tickvals": [0, 0.5, 1]},
+            colorbar=color_bar(say("probability_when_filled")) | {"tickvals": [0, 0.5, 1]},
         )
     )
     fig.add_trace(cell_texts([[escape(clip(text, _CELL)) for text in row] for row in tokens], z))
@@ -82,7 +85,7 @@ def fill_grid(
         showgrid=False,
     )
     fig.update_yaxes(
-        title_text="blank (position)",
+        title_text=say("blank"),
         tickvals=list(range(len(places))),
         ticktext=[escape(f"{place} {clip(true, 8)}") for place, true in zip(places, hidden, strict=True)],
         tickfont_family=MONO,
@@ -90,7 +93,7 @@ def fill_grid(
         showgrid=False,
     )
     counts = ", ".join(f"{_plain(way)} {sum(row[w] for row in right)}" for w, way in enumerate(ways))
-    alt = f"{len(places)} blanks, filled in {len(ways)} ways. Right of {len(places)}: {counts}."
+    alt = say("blanks_filled", n=len(places), ways=len(ways), counts=counts)
     return finish(fig, height=max(len(places), 2) * 34 + 150, alt=alt)
 
 
@@ -117,7 +120,10 @@ def right_shares(
     """
     fig = go.Figure()
     colors = [objective_color(kind) if kind else TRUE for kind in objectives]
-    kinds = (("tokens right", right, "circle", -0.16), ("whole text possible", possible, "square-open", 0.16))
+    kinds = (
+        (say("tokens_right"), right, "circle", -0.16),
+        (say("whole_text_possible"), possible, "square-open", 0.16),
+    )
     for name, values, symbol, shift in kinds:
         share, low, high = np.asarray(values, np.float64).reshape(len(ways), 3).T
         for w, color in enumerate(colors):
@@ -127,7 +133,7 @@ def right_shares(
         fig.add_vline(x=best, line={"color": TRUE, "width": 2, "dash": "dash"})
         fig.add_annotation(
             x=best, y=1, yref="paper", yanchor="bottom", xanchor="right",
-            text=f"best possible on average {format_number(best)}", showarrow=False,
+            text=say("best_possible", share=format_number(best)), showarrow=False,
         )  # fmt: skip
     fig.update_yaxes(
         tickvals=list(range(len(ways))),
@@ -136,17 +142,15 @@ def right_shares(
         showgrid=False,
     )
     fig.update_xaxes(
-        title_text="share, with 95 % interval", range=[-0.02, 1.04], tickvals=[0, 0.25, 0.5, 0.75, 1]
+        title_text=say("share_with_interval"), range=[-0.02, 1.04], tickvals=[0, 0.25, 0.5, 0.75, 1]
     )
     shares = np.asarray(right, np.float64).reshape(len(ways), 3)[:, 0]
-    alt = "Share of right tokens: " + ", ".join(
-        f"{_plain(way)} {format_prob(float(s))}" for way, s in zip(ways, shares, strict=True)
-    )
+    told = ", ".join(f"{_plain(way)} {format_prob(float(s))}" for way, s in zip(ways, shares, strict=True))
     legend = {"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0}
     return finish(
         fig,
         height=len(ways) * 46 + 120,
-        alt=alt + ".",
+        alt=say("shares_of_right", shares=told),
         legend=legend,
         margin={"l": 8, "r": 8, "t": 28, "b": 8},
     )
@@ -158,7 +162,7 @@ def _mark(
     """One share and its interval; the legend has each kind once, in the colour of text."""
     share, low, high = ends
     marker: dict[str, Any] = {"color": color, "symbol": symbol, "size": 11, "line_width": 2}
-    said = f"{escape(_plain(way))}<br>{name}: {share:.4g}<br>95 % interval {low:.4g} to {high:.4g}"
+    said = say("mark", way=escape(_plain(way)), name=name, share=share, low=low, high=high)
     return go.Scatter(
         x=[share],
         y=[y],
@@ -186,9 +190,9 @@ def gibbs_shares(
         exact: (M,) the exact posterior, if it is known.
     """
     fig = go.Figure()
-    rows: list[tuple[str, Any, str, str]] = [(f"drawn ({n} draws)", drawn, objective_color("mlm"), "")]
+    rows: list[tuple[str, Any, str, str]] = [(say("drawn", n=n), drawn, objective_color("mlm"), "")]
     if exact is not None:
-        rows.append(("exact posterior", exact, TRUE, "/"))
+        rows.append((say("exact_posterior"), exact, TRUE, "/"))
     for name, values, color, shape in rows:
         v = np.asarray(values, np.float64)
         fig.add_trace(
@@ -213,15 +217,15 @@ def gibbs_shares(
         tickvals=list(range(len(labels))), ticktext=[escape(clip(label, 14)) for label in labels],
         tickfont_family=MONO, range=[len(labels) - 0.5, -0.5], showgrid=False,
     )  # fmt: skip
-    fig.update_xaxes(title_text="share", range=[0, 1.25], tickvals=[0, 0.5, 1])
-    alt = f"Tokens drawn in one place in {n} draws: " + ", ".join(
+    fig.update_xaxes(title_text=say("share"), range=[0, 1.25], tickvals=[0, 0.5, 1])
+    told = ", ".join(
         f"{label} {format_prob(float(x))}" for label, x in zip(labels, np.asarray(drawn), strict=True)
     )
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
     return finish(
         fig,
         height=len(labels) * 26 * len(rows) + 92,
-        alt=alt + ".",
+        alt=say("drawn_in_one_place", n=n, shares=told),
         barmode="group",
         showlegend=True,
         legend=legend,

@@ -24,6 +24,9 @@ from viz.theme import (
     finish,
     sample_scale,
 )
+from wording import words
+
+say = words("viz.inside")
 
 _ROW = 26  # pixels for a row of a map or a bar
 MOST_PRESSED = 2000  # cells: so many can be pressed, more would be slow
@@ -335,8 +338,8 @@ def stream_lengths(
     places = np.arange(len(layers), dtype=np.int32)
     fig = go.Figure()
     for name, values, look in (
-        ("attention adds", attention, {"color": TRUE}),
-        ("MLP adds", mlp, {"color": MODEL, "pattern": {"shape": "/", "size": 5, "solidity": 0.5}}),
+        (say("attention_adds"), attention, {"color": TRUE}),
+        (say("mlp_adds"), mlp, {"color": MODEL, "pattern": {"shape": "/", "size": 5, "solidity": 0.5}}),
     ):
         fig.add_trace(
             go.Bar(
@@ -352,20 +355,17 @@ def stream_lengths(
             x=places,
             y=np.asarray(lengths, dtype=np.float32),
             mode="lines+markers",
-            name="the stream after it",
+            name=say("stream_after"),
             line={"color": NEUTRAL, "width": 2},
             marker={"size": 8},
-            hovertemplate="%{x}<br>the stream: %{y:.6g}<extra></extra>",
+            hovertemplate=say("br_stream_extra_extra"),
         )
     )
     names = [f"<b>{escape(name)}</b>" if i == chosen else escape(name) for i, name in enumerate(layers)]
     fig.update_xaxes(tickvals=places, ticktext=names, title_text="block", showgrid=False)
-    fig.update_yaxes(title_text="length (L2 norm, no unit)", rangemode="tozero")
+    fig.update_yaxes(title_text=say("length_l2_norm_no"), rangemode="tozero")
     ends = np.asarray(lengths, dtype=np.float64)
-    alt = (
-        f"Length of the stream at one position: {format_number(ends[0])} after the embedding, "
-        f"{format_number(ends[-1])} after the last block; beside it what attention and MLP of each block add."
-    )
+    alt = say("length_stream_one_position", ends=format_number(ends[0]), ends_2=format_number(ends[-1]))
     return finish(
         fig,
         height=300,

@@ -10,20 +10,28 @@ from viz.attention import tick_labels
 from viz.curves import Reference, finite_or_gap, reference_line
 from viz.text import escape, format_number
 from viz.theme import FONT_SIZE, GRID, MASKED, MONO, NEUTRAL, finish, ink_on, objective_color
+from wording import words
 
-# fate -> colour and letter: never told apart by colour alone
-FATES = {
-    "mask": (MASKED, "M"),
-    "random": ("#E69F00", "R"),
-    "kept": ("#56B4E9", "K"),
-    "not scored": ("rgba(128, 136, 145, 0.16)", ""),
+say = words("viz.masking")
+
+UNSCORED = "not scored"
+FATES = {  # to colours; a letter says the same
+    "mask": MASKED,
+    "random": "#E69F00",
+    "kept": "#56B4E9",
+    UNSCORED: "rgba(128, 136, 145, 0.16)",
 }
 _CELL = 26  # pixels
 
 
 def fate_color(fate: str) -> str:
     """The colour of a token's fate in a masked batch."""
-    return FATES[fate][0]
+    return FATES[fate]
+
+
+def fate_name(fate: str) -> str:
+    """What the screen calls it."""
+    return say(f"fate.{fate}")
 
 
 def fate_map(
@@ -45,10 +53,10 @@ def fate_map(
     """
     order = list(FATES)
     z = np.array([[order.index(fate) for fate in row] for row in rows], dtype=np.float32)
-    shown = np.where(z == order.index("not scored"), np.nan, z)  # empty cells stay empty
+    shown = np.where(z == order.index(UNSCORED), np.nan, z)  # empty cells stay empty
     n, e = len(tokens), len(rows)
     steps = [
-        [edge / 3, FATES[order[k]][0]] for k in range(3) for edge in (k, k + 1)
+        [edge / 3, FATES[order[k]]] for k in range(3) for edge in (k, k + 1)
     ]  # three flat colours for 0, 1, 2
     fig = go.Figure(
         go.Heatmap(
@@ -63,19 +71,20 @@ def fate_map(
             ygap=2,
             hoverongaps=False,
             customdata=[
-                [f"{escape(t)}: {fate}" for t, fate in zip(tokens, row, strict=True)] for row in rows
+                [f"{escape(t)}: {fate_name(fate)}" for t, fate in zip(tokens, row, strict=True)] for row in rows
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )
     )
-    cells = [(r, c, fate) for r, row in enumerate(rows) for c, fate in enumerate(row) if FATES[fate][1]]
+    letters = say.table("letter")
+    cells = [(r, c, fate) for r, row in enumerate(rows) for c, fate in enumerate(row) if fate != UNSCORED]
     fig.add_trace(
         go.Scatter(
             x=[c for _, c, _ in cells],
             y=[r for r, _, _ in cells],
-            text=[FATES[fate][1] for _, _, fate in cells],
+            text=[letters[fate] for _, _, fate in cells],
             mode="text",
-            textfont={"size": 12, "family": MONO, "color": [ink_on(FATES[fate][0]) for _, _, fate in cells]},
+            textfont={"size": 12, "family": MONO, "color": [ink_on(FATES[fate]) for _, _, fate in cells]},
             hoverinfo="skip",
             showlegend=False,
             name="cells",
@@ -89,7 +98,7 @@ def fate_map(
     places, labels = tick_labels(tokens, first)
     fig.update_xaxes(
         tickvals=places, ticktext=labels, tickfont_family=MONO, tickangle=-60, side="bottom",
-        range=[-0.5, n - 0.5], showgrid=False, title_text="token",
+        range=[-0.5, n - 0.5], showgrid=False, title_text=say("token"),
     )  # fmt: skip
     fig.update_yaxes(
         tickvals=list(range(e)),
@@ -97,11 +106,9 @@ def fate_map(
         range=[e - 0.5, -0.5],
         showgrid=False,
     )
-    counts = [sum(fate != "not scored" for fate in row) for row in rows]
-    alt = f"Which of {n} tokens are chosen in {e} draws: " + ", ".join(
-        f"{name} {count}" for name, count in zip(names, counts, strict=True)
-    )
-    return finish(fig, height=e * _CELL + 120, alt=alt + ".")
+    counts = [sum(fate != UNSCORED for fate in row) for row in rows]
+    told = ", ".join(f"{name} {count}" for name, count in zip(names, counts, strict=True))
+    return finish(fig, height=e * _CELL + 120, alt=say("which_chosen", tokens=n, draws=e, counts=told))
 
 
 def paid_curve(
@@ -138,7 +145,7 @@ def paid_curve(
         )
     )
     if floor is not None:
-        reference_line(fig, Reference(floor, "floor", "floor"), log_y=False)
+        reference_line(fig, Reference(floor, say("floor"), say("floor")), log_y=False)
     low, high = np.log10(span[0]), np.log10(span[1])
     powers = range(int(np.ceil(low - 1e-9)), int(np.floor(high + 1e-9)) + 1)
     fig.update_xaxes(
@@ -148,11 +155,13 @@ def paid_curve(
     top = float(np.nanmax(y)) if len(y) and np.isfinite(y).any() else 1.0
     fig.update_yaxes(title_text=escape(y_title).replace(" (", "<br>("), range=[-0.12 * top, 1.05 * top])
     last = y[np.isfinite(y)]
-    alt = f"{y_title} against {x_title}"
-    alt += f", ending at {format_number(float(last[-1]))} nats." if len(last) else ", no point yet."
+    names = {"y": y_title, "x": x_title}
+    alt = say("loss_against_cost", last=format_number(float(last[-1])), **names) if len(last) else say(
+        "no_point_yet", **names
+    )
     return finish(fig, height=300, alt=alt, showlegend=False, font_size=FONT_SIZE)
 
 
 def _short(n: int) -> str:
     """A power of ten as people say it: 1,000, 100,000, 1 million."""
-    return f"{n:,}" if n < 10**6 else f"{n // 10**6:,} million"
+    return f"{n:,}" if n < 10**6 else say("millions", n=n // 10**6)

@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike
 from viz.curves import round_ticks
 from viz.text import clip, escape, format_count, format_number, format_tick
 from viz.theme import FONT_SIZE, INK, MODEL, NEUTRAL, TRUE, finish
+from wording import words
+
+say = words("viz.merges")
 
 MAX_POINTS = 600  # of a line; more look the same
 LONGEST = 24  # bytes that have a bar of their own
@@ -27,7 +30,7 @@ def corpus_length(lengths: ArrayLike, cursor: int | None = None) -> go.Figure:
     y = np.asarray(lengths)
     last = len(y) - 1
     if cursor is not None and not 0 <= cursor <= last:
-        raise ValueError(f"cursor is {cursor}, but there are 0 to {last} merges.")
+        raise ValueError(say("no_such_merge", cursor=cursor, last=last))
     x = np.unique(np.linspace(0, last, min(len(y), MAX_POINTS)).round().astype(np.int32))
     fig = go.Figure(
         go.Scatter(
@@ -36,17 +39,16 @@ def corpus_length(lengths: ArrayLike, cursor: int | None = None) -> go.Figure:
             mode="lines+markers" if len(y) < 30 else "lines",
             line={"color": MODEL, "width": 2.5},
             customdata=(y[0] / np.maximum(y[x], 1)).astype(np.float32),
-            hovertemplate="after %{x:,} merges<br>%{y:,} tokens<br>%{customdata:.3f} bytes per token"
-            "<extra></extra>",
-            name="tokens",
+            hovertemplate=say("curve_hover"),
+            name=say("tokens"),
         )
     )
-    fig.update_xaxes(title_text="merges", range=[-0.02 * max(last, 1), 1.02 * max(last, 1)])
-    fig.update_yaxes(title_text="length of the text (tokens)", rangemode="tozero", range=[0, 1.12 * y[0]])
-    alt = f"The text has {format_count(y[0])} bytes; after {last} merges it has {format_count(y[-1])} tokens."
+    fig.update_xaxes(title_text=say("merges"), range=[-0.02 * max(last, 1), 1.02 * max(last, 1)])
+    fig.update_yaxes(title_text=say("text_length"), rangemode="tozero", range=[0, 1.12 * y[0]])
+    alt = say("curve", bytes=format_count(y[0]), merges=last, tokens=format_count(y[-1]))
     if cursor is not None:
         _mark(fig, cursor, int(y[cursor]), last, int(y[0]))
-        alt += f" After {cursor}: {format_count(y[cursor])}."
+        alt += " " + say("at_cursor", merges=cursor, tokens=format_count(y[cursor]))
     return finish(fig, height=230, alt=alt, showlegend=False)
 
 
@@ -64,7 +66,7 @@ def _mark(fig: go.Figure, cursor: int, tokens: int, last: int, most: int) -> Non
     fig.add_annotation(
         x=cursor,
         y=tokens,
-        text=f"{format_count(tokens)} tokens",
+        text=say("count", tokens=format_count(tokens)),
         showarrow=False,
         xanchor="right" if left else "left",
         xshift=-10 if left else 10,
@@ -83,7 +85,7 @@ def token_lengths(sizes: ArrayLike) -> go.Figure:
     x = np.arange(1, len(counts) + 1, dtype=np.int32)
     names = [str(n) for n in x.tolist()]
     if len(counts) > LONGEST:
-        names[-1] = f"{LONGEST + 1} or more"
+        names[-1] = say("or_more", longest=LONGEST + 1)
     fig = go.Figure(
         go.Bar(
             x=x,
@@ -95,21 +97,21 @@ def token_lengths(sizes: ArrayLike) -> go.Figure:
             textfont={"size": FONT_SIZE, "color": INK},
             cliponaxis=False,
             customdata=names,
-            hovertemplate="%{customdata} bytes: %{y:,} tokens<extra></extra>",
+            hovertemplate=say("length_hover"),
         )
     )
     step = 1 if len(counts) <= 12 else 4
     shown = [n for n in x.tolist() if n == 1 or n % step == 0 and n <= LONGEST]
     fig.update_xaxes(
-        title_text="length of the token (bytes)",
+        title_text=say("token_length"),
         tickvals=shown,
         ticktext=[str(n) for n in shown],
         range=[0.4, len(counts) + 0.6],
         showgrid=False,
     )
-    fig.update_yaxes(title_text="tokens of that length", range=[0, 1.15 * float(counts.max())])
+    fig.update_yaxes(title_text=say("of_that_length"), range=[0, 1.15 * float(counts.max())])
     longest = format_count(all_sizes.max())
-    alt = f"Lengths of {format_count(len(all_sizes))} tokens: the longest has {longest} bytes."
+    alt = say("lengths", tokens=format_count(len(all_sizes)), longest=longest)
     return finish(fig, height=300, alt=alt, showlegend=False)
 
 
@@ -138,8 +140,8 @@ def token_uses(labels: Sequence[str], uses: ArrayLike, *, chosen: int | None = N
             line={"color": MODEL, "width": 1.5},
             marker={"size": 4, "color": MODEL},
             customdata=[f"{escape(clip(labels[i], 24))}<br>id {i}" for i in drawn.tolist()],
-            hovertemplate="%{customdata}<br>place %{x:,}: used %{y:,} times<extra></extra>",
-            name="tokens",
+            hovertemplate=say("use_hover"),
+            name=say("tokens"),
         )
     )
     never = len(counts) - len(order)
@@ -147,8 +149,8 @@ def token_uses(labels: Sequence[str], uses: ArrayLike, *, chosen: int | None = N
         place = int(np.flatnonzero(order == chosen)[0]) + 1
         _name_point(fig, place, int(counts[chosen]), labels[chosen], len(order))
     for axis, top, title in (
-        (fig.update_xaxes, len(order), "place, the most used token first"),
-        (fig.update_yaxes, int(counts.max(initial=1)), "uses in the text"),
+        (fig.update_xaxes, len(order), say("place")),
+        (fig.update_yaxes, int(counts.max(initial=1)), say("uses_in_text")),
     ):
         ticks = round_ticks(1, max(top, 2), 6)
         axis(
@@ -158,11 +160,11 @@ def token_uses(labels: Sequence[str], uses: ArrayLike, *, chosen: int | None = N
             ticktext=[format_tick(t) for t in ticks],
             range=[-0.08, np.log10(max(top, 2)) * 1.08 + 0.05],
         )
-    alt = f"Uses of {format_count(len(order))} tokens, most used first"
+    told = {"used": format_count(len(order)), "never": format_count(never)}
     if len(order):
-        most, least = counts[order[0]], counts[order[-1]]
-        alt += f": from {format_number(most)} down to {format_number(least)}"
-    return finish(fig, height=300, alt=f"{alt}. {format_count(never)} are never used.", showlegend=False)
+        told |= {"most": format_number(counts[order[0]]), "least": format_number(counts[order[-1]])}
+    alt = say("uses" if len(order) else "no_uses", **told)
+    return finish(fig, height=300, alt=alt, showlegend=False)
 
 
 def _name_point(fig: go.Figure, place: int, count: int, label: str, n: int) -> None:
@@ -218,5 +220,5 @@ def merge_tree(
             waiting.append((halves[1], f"{below}└─ ", f"{below}   "))
             waiting.append((halves[0], f"{below}├─ ", f"{below}│  "))
     if waiting:
-        lines.append("…  and so on, down to single bytes")
+        lines.append(say("and_so_on"))
     return "\n".join(lines)

@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 from viz.curves import REFERENCE_LOOKS, SERIES_LOOKS, Reference, Series, thin
 from viz.text import format_number, format_prob
 from viz.theme import NEUTRAL, surprisal_color
+from wording import words
+
+say = words("viz.moments")
 
 # Lines told apart by colour and dash; each colour stands out by 3:1 on the light and on the dark page.
 LINE_LOOKS: tuple[tuple[str, tuple[int, ...]], ...] = (
@@ -54,8 +57,7 @@ def bar_rows(
     for values, name in ((p, "model"), (truths, "true")):
         if values is not None and abs(float(values.sum()) - 1) > 1e-3:
             raise ValueError(
-                f"The {name} bars and their tail must add up to 1, but they add up to {values.sum():.6f}. "
-                "Take the probabilities from the full vocabulary and pass the rest as the tail."
+                say("bars_their_tail_must", name=name, sum=values.sum())
             )
     places = {token_id: i for i, token_id in enumerate(lines)}
     rows: list[dict[str, Any]] = []
@@ -92,7 +94,7 @@ def prob_lines(
     """
     p = np.asarray(probs, np.float64)
     if len(names) > len(LINE_LOOKS):
-        raise ValueError(f"There are looks for {len(LINE_LOOKS)} lines, not for {len(names)}. Draw fewer.")
+        raise ValueError(say("there_looks_lines_not", n_line_looks=len(LINE_LOOKS), n_names=len(names)))
     found = []
     for i, name in enumerate(names):
         color, dash = LINE_LOOKS[i]

@@ -8,6 +8,9 @@ from numpy.typing import ArrayLike
 
 from viz.text import escape, format_number
 from viz.theme import FONT_SIZE, INK, MODEL, NEUTRAL, finish
+from wording import words
+
+say = words("viz.one_step")
 
 
 def part_bars(
@@ -53,8 +56,9 @@ def part_bars(
         range=[len(names) - 0.5, -0.5], showgrid=False,
     )  # fmt: skip
     most = int(rows[0].argmax()) if len(names) else 0
-    alt = f"{title} of {len(names)} parts."
-    alt += f" Largest: {names[most]}, {format_number(float(rows[0][most]))}." if len(names) else ""
+    alt = say("alt", title=title, n=len(names))
+    if len(names):
+        alt += " " + say("largest", name=names[most], value=format_number(float(rows[0][most])))
     both = second is not None
     return finish(
         fig,

@@ -22,6 +22,9 @@ from viz.theme import (
     color_bar,
     finish,
 )
+from wording import words
+
+say = words("viz.positions")
 
 
 def _diverging(values: np.ndarray, *, bar: bool, reach: float = 1.0, **more: Any) -> go.Heatmap:
@@ -111,9 +114,7 @@ def lookup_picture(
     fig.update_xaxes(title_text="dimension", range=[-0.5, width - 0.5], row=3, col=1)
     fig.update_yaxes(title_text="value", nticks=5, row=3, col=1)
     alt = (
-        f"A one-hot vector of {vocab_size} cells with a 1 at id {token_id}, {n_rows} rows of the embedding "
-        f"matrix, and the {width} numbers of row {token_id}; dimension {dim} is "
-        f"{format_number(float(values[at, dim]))}."
+        say("one_hot_vector_cells", vocab_size=vocab_size, token_id=token_id, n_rows=n_rows, width=width, dim=dim, values=format_number(float(values[at, dim])))
     )
     whole = 26 + 62 + high + 14 + 130  # pixels: strip, its axis, matrix, gap, bars
     for axis, low, up in (("yaxis", whole - 26, whole), ("yaxis2", 144, 144 + high), ("yaxis3", 0, 130)):
@@ -141,7 +142,7 @@ def sum_picture(parts: Sequence[tuple[str, ArrayLike]], *, dim: int) -> go.Figur
     shown = ", ".join(
         f"{name} {format_number(float(row[dim]))}" for (name, _), row in zip(parts, values, strict=True)
     )
-    return finish(fig, height=44 * n + 120, alt=f"Vectors of {width} numbers. In dimension {dim}: {shown}.")
+    return finish(fig, height=44 * n + 120, alt=say("vectors_numbers_dimension", width=width, dim=dim, shown=shown))
 
 
 def position_table(values: ArrayLike, *, position: int, dim: int, name: str) -> go.Figure:
@@ -164,7 +165,7 @@ def position_table(values: ArrayLike, *, position: int, dim: int, name: str) -> 
     _frame(fig, dim - column, dim + column, -0.5, n - 0.5)
     fig.update_yaxes(title_text="position", range=[n - 0.5, -0.5], showgrid=False)
     fig.update_xaxes(title_text="dimension", range=[-0.5, width - 0.5], showgrid=False, side="top")
-    alt = f"{name}: {n} positions by {width} dimensions. At position {position}, dimension {dim}: "
+    alt = say("positions_dimensions_position_dimension", name=name, n=n, width=width, position=position, dim=dim)
     return finish(fig, height=440, alt=alt + f"{format_number(float(shown[position, dim]))}.")
 
 
@@ -196,7 +197,7 @@ def rotation_plane(
         fig.add_trace(
             go.Scatter(
                 x=[0.0, end[0]], y=[0.0, end[1]], mode="lines+markers+text", name=name,
-                text=["", name], textposition="top center" if end[1] >= 0 else "bottom center",
+                text=["", name], textposition=say("top_center") if end[1] >= 0 else say("bottom_center"),
                 textfont={"size": FONT_SIZE, "color": INK}, cliponaxis=False,
                 line={"color": color, "width": 3, "dash": dash},
                 marker={"size": [0, 11], "symbol": "arrow", "angleref": "previous", "color": color},
@@ -204,13 +205,11 @@ def rotation_plane(
             )
         )  # fmt: skip
     reach = [-1.25 * radius, 1.25 * radius]
-    fig.update_xaxes(title_text=f"number {2 * pair} of q", range=reach, nticks=5, constrain="domain")
-    fig.update_yaxes(title_text=f"number {2 * pair + 1} of q", range=reach, nticks=5, scaleanchor="x",
+    fig.update_xaxes(title_text=say("number_q", value=2 * pair), range=reach, nticks=5, constrain="domain")
+    fig.update_yaxes(title_text=say("number_q", value=2 * pair + 1), range=reach, nticks=5, scaleanchor="x",
                      constrain="domain")  # fmt: skip
     alt = (
-        f"Numbers {2 * pair} and {2 * pair + 1} of a query turn by {format_number(angle)} radians, from "
-        f"({format_number(old[0])}, {format_number(old[1])}) to "
-        f"({format_number(new[0])}, {format_number(new[1])})."
+        say("numbers_query_turn_radians", value=2 * pair, value_2=2 * pair + 1, angle=format_number(angle), old=format_number(old[0]), old_2=format_number(old[1]), new=format_number(new[0]), new_2=format_number(new[1]))
     )
     return finish(fig, height=400, alt=alt, showlegend=False)
 
@@ -229,7 +228,7 @@ def turn_lengths(speeds: ArrayLike, *, pair: int, context_length: int, color: st
     fig = go.Figure(
         go.Bar(
             x=np.arange(len(lengths), dtype=np.int32), y=lengths.astype(np.float32), marker_color=colors,
-            hovertemplate="pair %{x}<br>one turn in %{y:,.5g} positions<extra></extra>", showlegend=False,
+            hovertemplate=say("pair_br_one_turn"), showlegend=False,
         )
     )  # fmt: skip
     fig.add_hline(y=context_length, line={"color": INK, "width": 1.5, "dash": "dash"})
@@ -239,11 +238,10 @@ def turn_lengths(speeds: ArrayLike, *, pair: int, context_length: int, color: st
     )  # fmt: skip
     top = math.ceil(math.log10(max(float(lengths.max()), context_length)) + 0.1)
     powers = [10**i for i in range(top + 1)]
-    fig.update_yaxes(type="log", title_text="positions for one turn", range=[0, top], tickvals=powers,
+    fig.update_yaxes(type="log", title_text=say("positions_one_turn"), range=[0, top], tickvals=powers,
                      ticktext=[format_count(p) for p in powers])  # fmt: skip
-    fig.update_xaxes(title_text="pair j", range=[-0.6, len(lengths) - 0.4])
+    fig.update_xaxes(title_text=say("pair_j"), range=[-0.6, len(lengths) - 0.4])
     alt = (
-        f"One whole turn of pair {pair} takes {format_number(float(lengths[pair]))} positions; the context "
-        f"has {format_count(context_length)}."
+        say("one_whole_turn_pair", pair=pair, lengths=format_number(float(lengths[pair])), context_length=format_count(context_length))
     )
     return finish(fig, height=400, alt=alt)

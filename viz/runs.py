@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike
 from viz.curves import RUN_LOOKS, Reference, finite_or_gap, reference_line, round_ticks, thin
 from viz.text import clip, escape, format_number, format_tick
 from viz.theme import finish, rgb
+from wording import words
+
+say = words("viz.runs")
 
 MOST_POINTS = 800  # of a line
 HEIGHT = 410
@@ -78,7 +81,7 @@ def run_curves(
         fig.update_yaxes(**_log_ticks(10**bottom, 10**top))
     _x_axis(fig, x_title, [x for x, *_ in drawn], log_x)
     if floor is not None and (floor > 0 or not log_y):
-        reference_line(fig, Reference(floor, "the floor", "floor"), log_y)
+        reference_line(fig, Reference(floor, say("floor"), "floor"), log_y)
     _letters(fig, lines, drawn, (bottom, top), (log_x, log_y))
     said = " ".join(
         _ending(line, y) for line, (_, y, _, _) in zip(lines, drawn, strict=True) if not line.faint
@@ -226,7 +229,7 @@ def _letters(
         color = RUN_LOOKS[line.look % len(RUN_LOOKS)][0]
         fig.add_annotation(
             x=1, xref="x domain", xanchor="left", xshift=3, y=height, yref="y domain", yanchor="middle",
-            text=f'<span style="color:{color}">■</span><b>{escape(line.letter)}</b>', showarrow=False,
+            text=say("span_style_color_span", color=color, letter=escape(line.letter)), showarrow=False,
         )  # fmt: skip
 
 
@@ -250,4 +253,4 @@ def spaced(heights: Sequence[float], least: float) -> list[float]:
 
 def _ending(line: RunLine, y: np.ndarray) -> str:
     good = y[np.isfinite(y)]
-    return f"{line.name} ends at {format_number(float(good[-1]))}." if len(good) else ""
+    return say("ends", name=line.name, good=format_number(float(good[-1]))) if len(good) else ""

@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from viz.text import format_number, format_prob
+from wording import words
+
+say = words("viz.sampling")
 
 KEPT, REMOVED, GONE = "kept", "removed", "gone"
 
@@ -73,10 +76,7 @@ def bar_cells(columns: Sequence[BarColumn], *, n_tail: int) -> list[dict[str, An
 def _check(column: BarColumn, row: NDArray[np.float64]) -> None:
     total = float(row.sum()) + sum(column.tail or ())
     if abs(total - 1) > 1e-3:
-        raise ValueError(
-            f"The bars of {column.title!r} and their tail must add up to 1, but they add up to {total:.6f}. "
-            "Take the probabilities from the full vocabulary and pass the rest as the tail."
-        )
+        raise ValueError(say("bars_their_tail_must", title=column.title, total=total))
 
 
 def _cell(at: float, size: float, lost: float, text: str, state: str = KEPT) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _prob_cells(
         elif p > 0:
             cells.append(_cell(0, 0, p / scale, format_prob(p), REMOVED))
         else:
-            cells.append(_cell(0, 0, old / scale, "removed", GONE if before else REMOVED))
+            cells.append(_cell(0, 0, old / scale, say("removed"), GONE if before else REMOVED))
     return cells
 
 

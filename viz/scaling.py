@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike
 from viz.curves import Reference, reference_line, round_ticks
 from viz.text import format_number, format_tick
 from viz.theme import MODEL, NEUTRAL, finish, rgb
+from wording import words
+
+say = words("viz.scaling")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,13 +80,13 @@ def law_figure(
         _foretold(fig, foretold)
     _axes(fig, x, y, law, floor, foretold, x_title)
     if floor is not None:
-        reference_line(fig, Reference(floor, "true floor of the stories", "floor"), log_y=True)
-    said = f"{len(x)} runs, from {format_number(y[0])} nats to {format_number(y[-1])}."
+        reference_line(fig, Reference(floor, say("true_floor_stories"), "floor"), log_y=True)
+    said = say("runs_nats", n_x=len(x), y=format_number(y[0]), y_2=format_number(y[-1]))
     if foretold is not None:
-        said += f" Foretold for the larger one: {foretold.low:.2f} to {foretold.high:.2f} nats"
-        said += f"; it reached {foretold.came:.3f}." if foretold.came is not None else "."
+        said += say("foretold_larger_one_nats", low=foretold.low, high=foretold.high)
+        said += say("reached", came=foretold.came) if foretold.came is not None else "."
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
-    return finish(fig, height=360, alt=f"Loss against {x_title}. {said}", legend=legend, showlegend=True)
+    return finish(fig, height=360, alt=say("loss_against", x_title=x_title, said=said), legend=legend, showlegend=True)
 
 
 def _law(fig: go.Figure, law: LawLines) -> None:
@@ -93,12 +96,12 @@ def _law(fig: go.Figure, law: LawLines) -> None:
         go.Scatter(
             x=np.concatenate([k, k[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself", mode="lines",
             line={"width": 0}, fillcolor=f"rgba({r}, {g}, {b}, 0.25)", hoverinfo="skip",
-            name="where a further run would lie (95 %)",
+            name=say("where_further_run_would"),
         )
     )  # fmt: skip
     fig.add_trace(
         go.Scatter(
-            x=k, y=np.asarray(law.losses, np.float64), mode="lines", name="the law",
+            x=k, y=np.asarray(law.losses, np.float64), mode="lines", name=say("law"),
             line={"color": MODEL, "width": 2, "dash": "dash"},
             hovertemplate="%{x:,.0f}<br>law: %{y:.4f} nats<extra></extra>",
         )
@@ -117,9 +120,9 @@ def _foretold(fig: go.Figure, told: Foretold) -> None:
     if told.came is not None:
         fig.add_trace(
             go.Scatter(
-                x=[told.size], y=[told.came], mode="markers", name="what came",
+                x=[told.size], y=[told.came], mode="markers", name=say("what_came"),
                 marker={"symbol": "diamond", "size": 15, "color": MODEL},  # one more run, not the true source
-                hovertemplate="the larger one<br>%{x:,} · %{y:.4f} nats<extra></extra>",
+                hovertemplate=say("larger_one_br_nats"),
             )
         )  # fmt: skip
 
@@ -144,7 +147,7 @@ def _axes(
     left, right = 0.85 * min(wide), 1.15 * max(wide)
     for update, title, a, b, most in (
         (fig.update_xaxes, x_title, left, right, 4),  # long numbers, and phones are narrow
-        (fig.update_yaxes, "loss (nats per token)", low, high, 6),
+        (fig.update_yaxes, say("loss_nats_per_token"), low, high, 6),
     ):
         ticks = round_ticks(a, b, most=most)
         update(

@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 from viz.distributions import _ROW, _label_axis
 from viz.text import escape, format_count, format_number
 from viz.theme import FONT_SIZE, INK, MODEL, TRUE, finish
+from wording import words
+
+say = words("viz.scores")
 
 
 def score_bars(
@@ -19,9 +22,9 @@ def score_bars(
     title: str,
     n_left: int,
     true_index: int | None = None,
-    true_note: str = "came next",
+    true_note: str = "",
     second: ArrayLike | None = None,
-    names: tuple[str, str] = ("model", "true distribution"),
+    names: tuple[str, str] | None = None,
 ) -> go.Figure:
     """Horizontal bars from 0, to the left where a value is negative; what is left out is counted in words.
 
@@ -31,10 +34,11 @@ def score_bars(
         title: of the value axis, with the unit if there is one.
         n_left: how many tokens of the vocabulary are not drawn.
         true_index: the row of the token that really came, marked with `true_note`.
-        true_note: the words of that mark.
+        true_note: the words of that mark; without any, that it came next.
         second: (K,) the same quantity of another distribution; where it is -∞, words stand for the bar.
-        names: what the two are called.
+        names: what the two are called; without names the model and the true distribution.
     """
+    names, true_note = names or (say("model"), say("true")), true_note or say("came")
     given = [np.asarray(v, np.float64) for v in (values, second) if v is not None]
     fig = go.Figure()
     for k, row in enumerate(given):
@@ -70,13 +74,13 @@ def score_bars(
     note = 0.7 if true_index is not None else 0.0
     room = [(0.3 + note) * span if low < 0 else 0, (0.3 + note) * span if high > 0 else 0.02 * span]
     _label_axis(fig, labels)
-    left_out = f"<br>({format_count(n_left)} more tokens are not drawn)" if n_left else ""
+    left_out = "<br>" + say("left_out", n=format_count(n_left)) if n_left else ""
     fig.update_xaxes(title_text=escape(title) + left_out, range=[low - room[0], high + room[1]])
     fig.update_xaxes(nticks=6, zeroline=True)
     both = second is not None
-    alt = f"Bars of the {title} of {len(labels)} tokens."
+    alt = say("alt", title=title, tokens=len(labels))
     if len(labels):
-        alt += f" Highest: {labels[0]} with {format_number(float(given[0][0]))}."
+        alt += " " + say("alt_highest", token=labels[0], value=format_number(float(given[0][0])))
     return finish(
         fig,
         height=len(labels) * (_ROW + 14 * both) + 80 + 30 * both,
@@ -99,7 +103,7 @@ def _say_never(fig: go.Figure, rows: np.ndarray, down: float, name: str) -> None
     fig.add_trace(
         go.Scatter(
             x=np.zeros(len(rows), dtype=np.float32), y=rows + down, mode="text", name=escape(name),
-            text=["−∞ (never)"] * len(rows), textposition="middle left", showlegend=False,
+            text=[say("never")] * len(rows), textposition="middle left", showlegend=False,
             textfont={"size": FONT_SIZE, "color": INK}, hoverinfo="skip", cliponaxis=False,
         )
     )  # fmt: skip

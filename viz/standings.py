@@ -7,6 +7,9 @@ import plotly.graph_objects as go
 
 from viz.text import clip, escape, format_number
 from viz.theme import INK, MODEL, NEUTRAL, TRUE, finish
+from wording import words
+
+say = words("viz.standings")
 
 
 def standing_dots(
@@ -76,10 +79,10 @@ def standing_dots(
     if floor is not None:
         fig.add_vline(x=floor, line={"color": TRUE, "width": 2, "dash": "dash"})
         fig.add_annotation(x=floor, y=1, yref="y domain", xanchor="left", yanchor="top", xshift=6,
-                           text=f"the floor · {format_number(floor)}", showarrow=False)  # fmt: skip
-    leader = f" Best: {names[0]} with {format_number(values[0])}." if n else ""
+                           text=say("floor", floor=format_number(floor)), showarrow=False)  # fmt: skip
+    leader = say("best", names=names[0], values=format_number(values[0])) if n else ""
     rows = n + 0.5 * (floor is not None)
-    alt = f"{n} runs by {unit}.{leader}"
+    alt = say("runs", n=n, unit=unit, leader=leader)
     finish(fig, height=70 + round(rows * 1.9 * size), alt=alt, showlegend=False)
     fig.update_layout(margin_r=round(4.2 * size))  # the number of the last dot
     fig.update_yaxes(tickfont_size=size)

@@ -8,6 +8,10 @@ import math
 import unicodedata
 from itertools import groupby
 
+from wording import words
+
+say = words("viz.text")
+
 SPACE, NEWLINE, TAB, RETURN = "·", "⏎", "⇥", "␍"
 _MARKS = {" ": SPACE, "\n": NEWLINE, "\t": TAB, "\r": RETURN, "\u00a0": "⍽"}
 _JOINERS = {"\u200c", "\u200d"}
@@ -100,7 +104,7 @@ def format_number(x: float, digits: int = 3) -> str:
     """
     x = float(x)
     if math.isnan(x):
-        return "not finite"
+        return say("not_finite")
     sign = "−" if x < 0 else ""
     x = abs(x)
     if math.isinf(x):

@@ -11,6 +11,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from wording import words
+
+say = words("viz.theme")
+
 MODEL = "#376EE0"  # what the model says
 TRUE = "#D9690F"  # the true distribution, and the floor it sets
 CAUSAL = "#0E9855"
@@ -79,7 +83,7 @@ def objective_color(objective: str) -> str:
 
 def perplexity_name(objective: str) -> str:
     """What exp(loss) is called: the two objectives' numbers must never be compared."""
-    return {"clm": "perplexity", "mlm": "masked-token perplexity"}[objective]
+    return {"clm": "perplexity", "mlm": say("masked_token_perplexity")}[objective]
 
 
 def rgb(color: str) -> tuple[int, int, int]:
@@ -155,7 +159,7 @@ def cell_points(said: Sequence[Sequence[str]]) -> go.Scatter:
         customdata=[text for row in said for text in row],
         hovertemplate="%{customdata}<extra></extra>",
         showlegend=False,
-        name="cells to press",
+        name=say("cells_press"),
     )
 
 

@@ -19,6 +19,9 @@ from viz.theme import (
     ink_on,
     sample_scale,
 )
+from wording import words
+
+say = words("viz.tokens")
 
 _ROW = 30  # pixels for one row
 
@@ -51,7 +54,9 @@ def vocabulary_bars(
         whole: whether the numbers are counts, written in full.
     """
     numbers = np.array([np.nan if v is None else v for v in values], dtype=np.float64)
-    texts = ["none" if v is None else format_count(int(v)) if whole else format_number(v) for v in values]
+    texts = [
+        say("none") if v is None else format_count(int(v)) if whole else format_number(v) for v in values
+    ]
     top = float(np.nanmax(numbers)) if np.isfinite(numbers).any() else 1.0
     fig = go.Figure(
         go.Bar(
@@ -70,7 +75,8 @@ def vocabulary_bars(
     _rows(fig, names)
     fig.update_xaxes(title_text=escape(unit), range=[0, max(top, 1e-9) * 1.32], nticks=5)
     listed = "; ".join(f"{name}: {text}" for name, text in zip(names, texts, strict=True))
-    return finish(fig, height=len(names) * _ROW + 62, alt=f"Bars of {unit}. {listed}.", showlegend=False)
+    alt = say("bars", unit=unit, listed=listed)
+    return finish(fig, height=len(names) * _ROW + 62, alt=alt, showlegend=False)
 
 
 def language_map(
@@ -118,9 +124,9 @@ def language_map(
             type="rect", x0=c - 0.5, x1=c + 0.5, y0=r - 0.5, y1=r + 0.5, line={"color": INK, "width": 3}
         )
     _rows(fig, languages)
-    fig.update_yaxes(title_text="language")
+    fig.update_yaxes(title_text=say("language"))
     fig.update_xaxes(
-        title_text="vocabulary",
+        title_text=say("vocabulary"),
         tickvals=list(range(n.shape[1])),
         ticktext=[_two_lines(escape(clip(name, 24))) for name in vocabularies],
         side="top",
@@ -128,10 +134,14 @@ def language_map(
         showgrid=False,
     )
     worst = divmod(int(ratios.argmax()), ratios.shape[1])
-    alt = (
-        f"Tokens of the same sentences in {len(languages)} languages and {len(vocabularies)} vocabularies, "
-        f"compared with {languages[reference]}. Highest: {languages[worst[0]]} in {vocabularies[worst[1]]}, "
-        f"{format_number(ratios[worst], 2)} times as many."
+    alt = say(
+        "map",
+        n_languages=len(languages),
+        n_vocabularies=len(vocabularies),
+        reference=languages[reference],
+        language=languages[worst[0]],
+        vocabulary=vocabularies[worst[1]],
+        ratio=format_number(ratios[worst], 2),
     )
     return finish(fig, height=len(languages) * _ROW + 150, alt=alt)
 
@@ -145,9 +155,15 @@ def _hovers(
 ) -> list[list[str]]:
     return [
         [
-            f"{escape(language)}, {escape(name)}<br>{format_count(int(n[r, c]))} tokens, "
-            f"{escape(languages[reference])} has {format_count(int(n[reference, c]))}"
-            f"<br>{format_number(ratios[r, c], 4)} times as many"
+            say(
+                "cell",
+                language=escape(language),
+                vocabulary=escape(name),
+                tokens=format_count(int(n[r, c])),
+                reference=escape(languages[reference]),
+                reference_tokens=format_count(int(n[reference, c])),
+                ratio=format_number(ratios[r, c], 4),
+            )
             for c, name in enumerate(vocabularies)
         ]
         for r, language in enumerate(languages)
@@ -172,7 +188,7 @@ def _ratio_texts(ratios: np.ndarray, z: np.ndarray, most: float) -> go.Scatter:
 
 def _ratio_bar(most: float, reference: str) -> dict[str, object]:
     steps = range(-int(most), int(most) + 1)
-    return color_bar(f"times as many tokens as in {escape(reference)}") | {
+    return color_bar(say("times_as_many", reference=escape(reference))) | {
         "tickvals": list(steps),
         "ticktext": [f"{format_tick(2.0**k)}×" for k in steps],
     }

@@ -90,7 +90,11 @@ class Words:
         Raises:
             KeyError: if the key or a value for one of its places is missing.
         """
-        found = find(self.area, key, language())
+        return self.written(key, language(), **values)
+
+    def written(self, key: str, of: str, /, **values: object) -> str:
+        """The same in a language that somebody else speaks than the one who causes it to be said."""
+        found = find(self.area, key, of)
         if isinstance(found, dict):
             found = found["one" if values["n"] == 1 else "other"]
         return str(found.format(**values)) if values else str(found)

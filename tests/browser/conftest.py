@@ -19,6 +19,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
+from ui import nav
+
 ROOT = Path(__file__).parents[2]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 FLAGS += ["--disable-component-update", "--disable-sync"]
@@ -47,6 +49,8 @@ import socket
 
 def refuse(real):
     def call(*args, **kwargs):
+        if isinstance(args[0], socket.socket) and args[0].type == socket.SOCK_DGRAM:
+            return real(*args, **kwargs)  # sends nothing: asks the system which of its addresses goes out
         host = args[1][0] if isinstance(args[0], socket.socket) and isinstance(args[1], tuple) else args[0]
         if host in (None, "", "localhost", "127.0.0.1", "::1", "0.0.0.0") or isinstance(host, socket.socket):
             return real(*args, **kwargs)
@@ -171,6 +175,47 @@ def open_at(page: Page, url: str) -> None:
     page.goto(url)
     expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=PATIENCE)
     settle(page)
+
+
+def go_to(page: Page, title: str, *, keyboard: bool = False) -> None:
+    """To another page by the menu: on top of a wide screen, in the folded sidebar of a narrow one."""
+    info = next(info for info in nav.PAGES if info.title == title)
+    if (page.viewport_size or {"width": 1280})["width"] < 768:
+        _by_sidebar(page, title)
+    else:
+        _by_menu(page, nav.say(f"section.{info.section}"), title, keyboard)
+    expect(page).to_have_title(re.compile(re.escape(title)))
+    settle(page)
+
+
+def _by_menu(page: Page, section: str, title: str, keyboard: bool) -> None:
+    opener = page.get_by_test_id("stTopNavSection").filter(has_text=section)
+    entry = page.get_by_role("menuitem", name=title, exact=True)
+    expect(opener).to_be_visible()
+    if keyboard:
+        opener.press("Enter")
+        expect(entry).to_be_visible()
+        for _ in nav.PAGES:
+            if entry.evaluate("entry => entry === document.activeElement"):
+                break
+            page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+    else:
+        opener.click()
+        entry.click()
+
+
+def _by_sidebar(page: Page, title: str) -> None:
+    opener = page.get_by_test_id("stExpandSidebarButton")
+    if opener.is_visible():
+        opener.click()
+    menu = page.get_by_test_id("stSidebarNav")
+    expect(menu).to_be_visible()
+    more = menu.get_by_test_id("stSidebarNavViewButton")
+    link = menu.get_by_role("link", name=title, exact=True)
+    if more.is_visible() and not link.is_visible():
+        more.click()
+    link.click()
 
 
 def no_exception(page: Page) -> None:

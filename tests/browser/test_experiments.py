@@ -9,7 +9,7 @@ SLOW = 120_000  # ms; training is niced, so a busy machine makes it wait
 
 def test_a_prediction_uncovers_the_result_and_the_runs_start_and_stop(server: Server, browse: Browse) -> None:
     page = browse()
-    open_at(page, server.url + "/experiments?study=Held-out+text")
+    open_at(page, server.url + "/experiments?study=held-out")
     expect(page.get_by_role("button", name="Run it here")).to_be_disabled()
     page.get_by_text("It turns and rises").click()
     page.get_by_role("button", name="This is my prediction").click()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, running_server, settle
+from tests.browser.conftest import Browse, Server, axe, go_to, no_exception, open_at, running_server, settle
 from ui import nav, session
 
 PAGES = nav.PAGES
@@ -24,9 +24,16 @@ def text_box(page: Page) -> Locator:
 
 
 def menu(page: Page) -> list[str]:
-    links = page.get_by_test_id("stSidebarNavLink")
-    expect(links).to_have_count(len(PAGES))
-    return [re.sub(r"^\W+", "", text).strip() for text in links.all_inner_texts()]
+    """The titles in the menu, section by section, each opened and closed by the keyboard."""
+    titles = []
+    for section in page.get_by_test_id("stTopNavSection").all():
+        section.press("Enter")
+        entries = page.get_by_role("menuitem")
+        expect(entries.first).to_be_visible()
+        titles += [re.sub(r"^\W+", "", text).strip() for text in entries.all_inner_texts()]
+        page.keyboard.press("Escape")
+        expect(entries).to_have_count(0)
+    return titles
 
 
 def seconds_to_first_page(folder: Path, page: Page) -> float:
@@ -67,10 +74,8 @@ def walk(page: Page, server: Server) -> Iterator[str]:
     """Every page by the menu, one after the other, each when it is drawn."""
     open_at(page, server.url)
     for info in PAGES:
-        page.get_by_test_id("stSidebarNav").get_by_role("link", name=info.title).click()
-        expect(page).to_have_title(re.compile(info.title))
+        go_to(page, info.title)
         expect(page.get_by_role("heading", level=1)).to_be_visible()
-        settle(page)
         no_exception(page)
         yield info.name
 
@@ -80,6 +85,24 @@ def test_walk_all_pages_and_find_no_barrier(server: Server, browse: Browse, sche
     page = browse(scheme=scheme)
     barriers = {name: axe(page) for name in walk(page, server) if name not in OWN_TESTS}
     assert not any(barriers.values()), barriers
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_open_menu_has_no_barrier(server: Server, browse: Browse, scheme: str) -> None:
+    page = browse(scheme=scheme)
+    open_at(page, server.url)
+    page.get_by_test_id("stTopNavSection").nth(1).press("Enter")
+    expect(page.get_by_role("menuitem").first).to_be_visible()
+    assert not axe(page)
+
+
+def test_the_menu_works_by_keyboard_and_on_a_phone(server: Server, browse: Browse) -> None:
+    wide, narrow = browse(), browse(width=390, height=844)
+    for page in (wide, narrow):
+        open_at(page, server.url)
+        go_to(page, "Next token", keyboard=page is wide)
+        expect(page.get_by_role("heading", level=1, name="Next token")).to_be_visible()
+        no_exception(page)
 
 
 def test_narrow_screen_does_not_scroll_sideways(server: Server, browse: Browse) -> None:
@@ -98,9 +121,7 @@ def test_text_and_model_survive_pages_and_reload(server: Server, browse: Browse)
     box.press("Control+Enter")
     expect(page).to_have_url(re.compile("text="))
     for info in [*PAGES[1:], PAGES[0]]:
-        page.get_by_test_id("stSidebarNav").get_by_role("link", name=info.title).click()
-        expect(page).to_have_title(re.compile(info.title))
-        settle(page)
+        go_to(page, info.title)
         expect(box).to_have_value("a robot 👋🏽 $x$ <b>b</b>")
     page.reload()
     expect(box).to_have_value("a robot 👋🏽 $x$ <b>b</b>")
@@ -130,13 +151,11 @@ def test_leaving_the_page_right_after_typing_keeps_the_text(server: Server, brow
     page = browse()
     open_at(page, server.url)
     text_box(page).fill("typed and clicked")
-    link = page.get_by_test_id("stSidebarNav").get_by_role("link", name=PAGES[1].title)
-    link.click()  # ends the edit too; Streamlit then sometimes forgets where the click wanted to go
+    page.get_by_test_id("stTopNavSection").first.click()  # ends the edit too
+    page.get_by_role("menuitem", name=PAGES[1].title).click()  # Streamlit sometimes forgets where to
     expect(page).to_have_url(re.compile("text=typed"))
     settle(page)
-    link.click()
-    expect(page).to_have_title(re.compile(PAGES[1].title))
-    settle(page)
+    go_to(page, PAGES[1].title)
     expect(text_box(page)).to_have_value("typed and clicked")
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, settle
+from tests.browser.conftest import Browse, Server, axe, go_to, no_exception, open_at, settle
 from ui import resources
 
 PROMPT = "Once upon a time, there was a"
@@ -116,11 +116,10 @@ def test_settings_and_text_survive_a_page_change(server: Server, browse: Browse)
     expect(page.get_by_text("How chance picked")).to_be_visible()
     settle(page)
     text = written(page).inner_text()
-    links = page.get_by_test_id("stSidebarNavLink")
-    links.filter(has_text="Home").click()
+    go_to(page, "Home")
     expect(page.get_by_role("heading", level=1, name="Loupe")).to_be_visible()
     settle(page)
-    links.filter(has_text="Generation").click()
+    go_to(page, "Generation")
     expect(page.get_by_role("heading", level=1, name="Generation")).to_be_visible()
     expect(slider).to_have_value("1.01")
     assert written(page).inner_text() == text
@@ -181,11 +180,10 @@ def test_force_rewind_branch_and_both_branches_after_a_page_change(server: Serve
     assert other != first
     expect(branch(page, "B").get_by_text("left A after 1 token", exact=True)).to_be_visible()
     # another page, and back
-    links = page.get_by_test_id("stSidebarNavLink")
-    links.filter(has_text="Home").click()
+    go_to(page, "Home")
     expect(page.get_by_role("heading", level=1, name="Loupe")).to_be_visible()
     settle(page)
-    links.filter(has_text="Generation").click()
+    go_to(page, "Generation")
     expect(page.get_by_role("heading", level=1, name="Generation")).to_be_visible()
     expect(branch(page, "B")).to_be_visible()
     settle(page)

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Browse, Server, no_exception, open_at, settle
+from tests.browser.conftest import Browse, Server, go_to, no_exception, open_at, settle
 from ui import resources
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
@@ -107,11 +107,10 @@ def test_choices_survive_a_page_change(server: Server, browse: Browse) -> None:
     page.get_by_role("radio", name="bits").click()
     expect(page.get_by_text(re.compile("surprise in bits"))).to_be_visible()
     settle(page)
-    menu = page.get_by_test_id("stSidebarNav")
-    menu.get_by_role("link", name="Tokens").click()
+    go_to(page, "Tokens")
     expect(page.get_by_role("heading", level=1, name="Tokens")).to_be_visible()
     settle(page)
-    menu.get_by_role("link", name="Next token").click()
+    go_to(page, "Next token")
     expect(page.get_by_role("heading", name=re.compile("After token 4,"))).to_be_visible()
     expect(page.get_by_text(re.compile("surprise in bits"))).to_be_visible()
     expect(page).to_have_url(re.compile("pos=4"))

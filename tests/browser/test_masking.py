@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, settle
+from tests.browser.conftest import Browse, Server, axe, go_to, no_exception, open_at, settle
 from ui import resources
 
 STORY = "Once upon a time, there was a princess called Nora. She"
@@ -82,11 +82,10 @@ def test_gaps_survive_a_page_change(server: Server, browse: Browse) -> None:
     n = page.locator(".st-key-masking_strip .chip").count()
     expect(gaps(page)).to_have_count(n)
     settle(page)
-    links = page.get_by_test_id("stSidebarNavLink")
-    links.filter(has_text="Home").click()
+    go_to(page, "Home")
     expect(page.get_by_role("heading", level=1, name="Loupe")).to_be_visible()
     settle(page)
-    links.filter(has_text="Masking").click()
+    go_to(page, "Masking")
     expect(gaps(page)).to_have_count(n)
     no_exception(page)
 

@@ -33,7 +33,7 @@ def test_runs_are_drawn_taken_away_and_brought_back(
     server: Server, runs: list[str], browse: Browse, tmp_path: Path
 ) -> None:
     page = owned(browse, "dark", 390)
-    open_at(page, f"{server.url}/training?watch=Runs")
+    open_at(page, f"{server.url}/training?watch=runs")
     plot = page.locator(".st-key-runs_curves_clm .js-plotly-plot")
     expect(plot.locator(".legendtext")).to_have_text(["A owls", "B foxes"])
     settle(page)
@@ -56,7 +56,7 @@ def test_a_run_of_the_board_is_watched_by_pressing_its_dot(
     server: Server, runs: list[str], browse: Browse
 ) -> None:
     page = owned(browse)
-    open_at(page, f"{server.url}/training?watch=Class")
+    open_at(page, f"{server.url}/training?watch=class")
     dots = page.locator(".st-key-class_standings .js-plotly-plot .point")
     expect(dots).to_have_count(5)
     settle(page)

@@ -4,7 +4,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Browse, Server, axe, no_exception, open_at
+from tests.browser.conftest import Browse, Server, axe, go_to, no_exception, open_at
 
 STEPS = """() => {
   const find = root => {
@@ -35,7 +35,7 @@ def wait_for(page: Page, condition: str, arg: Any = None) -> None:
 
 
 def open_machine(page: Page, server: Server) -> Any:
-    open_at(page, f"{server.url}/training?watch=Time+machine")
+    open_at(page, f"{server.url}/training?watch=time-machine")
     slider = page.get_by_role("slider", name="Moment of the training")
     expect(slider).to_be_visible()
     wait_for(page, "now.ready === 24")  # every moment has written its sample
@@ -57,9 +57,9 @@ def test_a_key_on_the_slider_moves_every_part(server: Server, browse: Browse) ->
     page.locator(".strip .chip").nth(4).click()  # another token: the moment stays
     expect(page.locator(".barshead")).to_contain_text("After token 4")
     assert set(machine(page)["steps"]) == {"0"}
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="Tokens").click()
+    go_to(page, "Tokens")
     expect(page.get_by_role("heading", level=1)).to_have_text("Tokens")
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="Training").click()
+    go_to(page, "Training")
     wait_for(page, "now.steps.every(step => step === '0')")  # after another page too
     assert not axe(page)
     no_exception(page)

@@ -14,7 +14,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpus import own_text
 from engine.runs import RunSpec, RunStore
 from engine.tokenizers import byte_tokenizer
-from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, running_server, settle
+from tests.browser.conftest import Browse, Server, axe, go_to, no_exception, open_at, running_server, settle
 
 SOURCE = "The tin fox sat on the red hill. The red hen ran to the tin fox. The sun set on the hill. "
 LAST_STEP = """run => {
@@ -132,10 +132,10 @@ def test_from_pasted_text_to_a_model_that_writes(training_server: Server, browse
     seen = last_step(page, run_id)
     wait_until(lambda: last_step(page, run_id) > seen, "the curve moves")
 
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="Tokens").click()
+    go_to(page, "Tokens")
     expect(page.get_by_role("heading", level=1, name="Tokens")).to_be_visible()
     settle(page)
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="Training").click()
+    go_to(page, "Training")
     expect(page.get_by_role("heading", level=1, name="Training")).to_be_visible()
     expect(page).to_have_url(re.compile(run_id))
     wait_until(lambda: last_step(page, run_id) > seen, "the run went on")
@@ -154,8 +154,7 @@ def test_from_pasted_text_to_a_model_that_writes(training_server: Server, browse
     settle(page)
     no_exception(page)
 
-    expect(page.get_by_test_id("stSidebarNavLink").filter(has_text="Generation")).to_be_visible()
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="Generation").click()
+    go_to(page, "Generation")
     expect(page.get_by_role("heading", level=1, name="Generation")).to_be_visible()
     settle(page)
     picker = page.get_by_test_id("stSidebar").get_by_role("combobox", name="Model")

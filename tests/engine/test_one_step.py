@@ -106,7 +106,7 @@ def test_the_numbers_tie_out(tmp_path: Path) -> None:
         assert part.update == pytest.approx(moved, rel=1e-6) and moved > 0
         length = math.sqrt(sum(float(before[n].double().square().sum()) for n in mine_too))
         assert part.weights == pytest.approx(length, rel=1e-6)
-    assert [part.name for part in taken.parts][:3] == [
+    assert [part.title for part in taken.parts][:3] == [
         "token vectors", "position vectors", "layer 1 attention",
     ]  # fmt: skip
 

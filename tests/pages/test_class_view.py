@@ -24,7 +24,7 @@ def nothing_is_trained(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def open_class(open_page: OpenPage, **query: str) -> AppTest:
-    at = open_page("training", query={"watch": "Class", **query}, _owner_proposal=MINE)
+    at = open_page("training", query={"watch": "class", **query}, _owner_proposal=MINE)
     assert not at.exception
     return at
 
@@ -42,7 +42,7 @@ def test_an_empty_board_says_how_to_start(open_page: OpenPage) -> None:
     at = open_class(open_page)
     assert "Nobody has trained here yet" in said(at)
     at.button(key="class_go_train").click().run()
-    assert not at.exception and at.session_state["watch"] == "Train"
+    assert not at.exception and at.session_state["watch"] == "train"
 
 
 def test_everyones_runs_stand_by_bits_per_byte_and_mine_are_marked(
@@ -116,7 +116,7 @@ def test_a_run_is_watched_in_the_view_train(open_page: OpenPage, loupe_home: Pat
     assert box.options == ["1 theirs", "2 mine"]
     box.set_value(theirs).run()
     at.button(key="class_watch").click().run()
-    assert not at.exception and at.session_state["watch"] == "Train"
+    assert not at.exception and at.session_state["watch"] == "train"
     assert at.query_params["run"] == theirs and "watch only" in said(at)
 
 

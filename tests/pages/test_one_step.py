@@ -17,7 +17,7 @@ from tests.pages.conftest import OpenPage, component, plotly
 from tests.pages.tiny import array, save_tiny
 from ui import resources
 
-VIEW = {"watch": "One step"}
+VIEW = {"watch": "one-step"}
 STAGES = ("1 Batch", "2 Loss", "3 Gradients", "4 Update", "5 Before and after")
 
 

@@ -77,7 +77,7 @@ def make(
 
 
 def open_runs(open_page: OpenPage, **query: str) -> AppTest:
-    at = open_page("training", query={"watch": "Runs", **query}, _owner_proposal=MINE)
+    at = open_page("training", query={"watch": "runs", **query}, _owner_proposal=MINE)
     assert not at.exception
     return at
 
@@ -115,7 +115,7 @@ def test_without_runs_it_says_how_to_start(open_page: OpenPage) -> None:
     at = open_runs(open_page)
     assert "no run yet" in said(at)
     at.button(key="runs_go_train").click().run()
-    assert not at.exception and at.session_state["watch"] == "Train"
+    assert not at.exception and at.session_state["watch"] == "train"
 
 
 def test_the_newest_that_can_be_compared_are_chosen_at_first(open_page: OpenPage, loupe_home: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_choice_stays_when_the_page_changes(open_page: OpenPage, loupe_home: P
     at = open_runs(open_page)
     at.multiselect(key="runs_chosen").set_value([first]).run()
     at.switch_page("pages/tokens.py").run()
-    at.query_params["watch"] = "Runs"
+    at.query_params["watch"] = "runs"
     at.switch_page("pages/training.py").run()
     assert at.multiselect(key="runs_chosen").value == [first] and second
 

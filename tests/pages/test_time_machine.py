@@ -24,7 +24,7 @@ from tests.pages.conftest import ROOT, OpenPage, component
 from tests.pages.tiny import save_tiny
 from ui import resources, time_data
 
-VIEW = {"watch": "Time machine"}
+VIEW = {"watch": "time-machine"}
 TEXT = "Once upon a time, there was a princess called Lily. She"
 HISTORY = ROOT / "pretrained/history"
 
@@ -212,10 +212,10 @@ def test_the_curve_leads_to_the_time_machine_of_its_run(open_page: OpenPage, lou
     at = open_page("training", query={"run": folder.name}, text="The fox", _owner_proposal="a" * 32)
     at.button(key="training_time_machine").click().run()
     assert machine(at)["steps"] == sorted({*moment_steps(9, 4), 5, 9})
-    assert at.session_state["model"] == f"run:{folder.name}" and at.query_params["watch"] == "Time machine"
+    assert at.session_state["model"] == f"run:{folder.name}" and at.query_params["watch"] == "time-machine"
 
 
-@pytest.mark.parametrize("view", ["Time machine", "One step"])
+@pytest.mark.parametrize("view", ["time-machine", "one-step"])
 def test_another_model_than_the_run_looked_at_is_named_with_a_way_to_the_run(
     open_page: OpenPage, loupe_home: Path, few_moments: None, view: str
 ) -> None:

@@ -8,7 +8,7 @@ export default function ({ data, parentElement }) {
   button.dataset.copied = ""
   button.onclick = async () => {
     const worked = await copy(data.text)
-    button.textContent = said.textContent = worked ? "Copied" : "The browser refused"
+    button.textContent = said.textContent = worked ? data.words.copied : data.words.refused
     button.dataset.copied = worked ? "yes" : "no"
     setTimeout(() => { button.textContent = data.label }, 1500)
   }

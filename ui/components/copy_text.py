@@ -3,6 +3,9 @@
 import streamlit as st
 
 from ui.components._shared import asset
+from wording import words
+
+say = words("ui.component_copy_text")
 
 _COMPONENT = st.components.v2.component(
     "loupe_copy_text",
@@ -20,4 +23,4 @@ def copy_text(label: str, text: str, *, key: str) -> None:
         text: what is copied, blanks and line ends included.
         key: of the component.
     """
-    _COMPONENT(key=key, data={"label": label, "text": text}, width="content", height="content")
+    _COMPONENT(key=key, data={"label": label, "text": text, "words": say.table("words")}, width="content", height="content")

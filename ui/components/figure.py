@@ -10,6 +10,9 @@ import viz
 from ui.cells import table_csv
 from ui.components.save_picture import save_picture
 from viz.tables import table_of
+from wording import words
+
+say = words("ui.component_figure")
 
 
 def show(fig: go.Figure, *, key: str, on_press: Callable[[int, int], None] | None = None) -> None:
@@ -39,9 +42,9 @@ def show(fig: go.Figure, *, key: str, on_press: Callable[[int, int], None] | Non
 
 def _download(fig: go.Figure, key: str) -> None:
     """What a figure gives away: its numbers, made when they are asked for, and its picture."""
-    with st.popover("Download", type="tertiary", icon=":material/download:", key=f"download_{key}"):
+    with st.popover(say("download"), type="tertiary", icon=":material/download:", key=f"download_{key}"):
         st.download_button(
-            "Numbers (CSV)",
+            say("csv"),
             lambda: table_csv(table_of(fig)),
             file_name=f"{key}.csv",
             mime="text/csv",

@@ -30,8 +30,9 @@ export default function (component) {
   grid.palette = ramp(data.colors)
   root.querySelector(".ramp").style.background = `linear-gradient(to right, ${data.colors.join(", ")})`
   root.querySelector(".masked").hidden = !data.causal
-  grid.board.setAttribute("aria-label",
-    `${grid.layers} layers of ${grid.heads} heads. Arrow keys move between heads, Enter chooses one.`)
+  grid.words = data.words
+  for (const name of ["zero", "later", "save"]) root.querySelector("." + name).textContent = data.words[name]
+  grid.board.setAttribute("aria-label", fill(data.words.board, { layers: grid.layers, heads: grid.heads }))
   if (data.rev !== grid.rev) {
     grid.rev = data.rev
     grid.selected = { ...data.selected }
@@ -199,24 +200,22 @@ function frame(grid) {
   const { layer, head } = grid.selected
   grid.root.dataset.selected = `${layer},${head}`
   grid.root.dataset.focus = `${grid.focus.layer},${grid.focus.head}`
-  grid.canvas.setAttribute("aria-label",
-    `Attention maps of ${grid.layers} layers with ${grid.heads} heads each; chosen: layer ${layer + 1}, head ${head + 1}`)
+  const values = { layers: grid.layers, heads: grid.heads, layer: layer + 1, head: head + 1 }
+  grid.canvas.setAttribute("aria-label", fill(grid.words.picture, values))
 }
 
 function say(grid, spot) {
   const readout = grid.root.querySelector(".readout")
   const { layer, head } = spot ?? grid.selected
-  let words = `Layer ${layer + 1}, head ${head + 1}`
-  if (!spot) words += " is chosen"
-  else if (spot.query !== undefined) {
+  const values = { layer: layer + 1, head: head + 1 }
+  let sentence = spot ? grid.words.here : grid.words.chosen
+  if (spot && spot.query !== undefined) {
     const name = i => `${grid.first + i} ${grid.tokens[i] ?? ""}`
-    words += ` · from ${name(spot.query)} to ${name(spot.key)}: `
-    if (grid.causal && spot.key > spot.query) words += "can’t see, it comes later"
-    else {
-      const at = ((layer * grid.heads + head) * grid.n + spot.query) * grid.n + spot.key
-      words += `about ${(grid.weights[at] / 255).toFixed(2)}`
-    }
+    const at = ((layer * grid.heads + head) * grid.n + spot.query) * grid.n + spot.key
+    Object.assign(values, { query: name(spot.query), key: name(spot.key), weight: (grid.weights[at] / 255).toFixed(2) })
+    sentence = grid.causal && spot.key > spot.query ? grid.words.unseen : grid.words.weight
   }
+  const words = fill(sentence, values)
   if (readout.textContent !== words) readout.textContent = words
 }
 

@@ -9,9 +9,12 @@ from numpy.typing import ArrayLike
 
 from ui.components._shared import asset, current, told
 from viz.theme import PROBABILITY_COLORS
+from wording import words
+
+say = words("ui.component_head_grid")
 
 _COMPONENT = st.components.v2.component(
-    "loupe_head_grid", html=asset("head_grid.html"), css=asset("head_grid.css"), js=asset("head_grid.js")
+    "loupe_head_grid", html=asset("head_grid.html"), css=asset("head_grid.css"), js=asset("fill.js") + asset("head_grid.js")
 )
 
 
@@ -54,6 +57,7 @@ def head_grid(
         "causal": objective == "clm",
         "tokens": list(tokens),
         "first": first,
+        "words": say.table("words"),
         "colors": list(PROBABILITY_COLORS),
         **told(key, start, valid=layer < n_layer and head < n_head),
     }

@@ -19,8 +19,12 @@ export default function (component) {
   curve.send = step => setTriggerValue("pressed", step)
   if (data.cursor !== curve.told) curve.chosen = curve.told = data.cursor // else what was pressed here stays
   root.querySelector(".ytitle").textContent = data.yTitle
-  root.querySelector(".ptitle").textContent = data.perplexity && data.perplexity + " = exp(loss)"
+  root.querySelector(".ptitle").textContent = data.perplexityTitle
   root.querySelector(".xtitle").textContent = data.xTitle
+  root.querySelector(".legend").setAttribute("aria-label", data.words.lines)
+  root.querySelector(".reset").textContent = data.words.reset
+  root.querySelector(".picture").title = data.words.save
+  curve.plot.setAttribute("aria-label", data.words.cursor)
   curve.plot.style.height = data.height + "px"
   drawLegend(curve)
   listen(curve)

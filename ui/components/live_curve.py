@@ -9,6 +9,9 @@ import streamlit as st
 import viz
 from ui.components._shared import asset
 from viz.curves import FAINT, REFERENCE_LOOKS, SERIES_LOOKS
+from wording import words
+
+say = words("ui.component_live_curve")
 
 _PARTS = ("", "_scale", "_labels", "_draw", "_save")
 _COMPONENT = st.components.v2.component(
@@ -27,9 +30,9 @@ def live_curve(
     *,
     key: str,
     objective: str = "clm",
-    x_title: str = "step",
-    y_title: str = "loss (nats per token)",
-    unit: str = "nats",
+    x_title: str | None = None,
+    y_title: str | None = None,
+    unit: str | None = None,
     perplexity_axis: bool = True,
     log_x: bool = False,
     log_y: bool = False,
@@ -46,8 +49,8 @@ def live_curve(
         key: of the component.
         objective: names the perplexity.
         x_title: title of the steps.
-        y_title: title of the values, with the unit.
-        unit: of the values, said with a value that is read off.
+        y_title: title of the values, with the unit; nats per token if not given.
+        unit: of the values, said with a value that is read off; nats if not given.
         perplexity_axis: whether exp(value) is shown on the right; only losses in nats have one.
         log_x: steps on a logarithmic axis, which has no step 0.
         log_y: values on a logarithmic axis, which has none at or below 0.
@@ -60,6 +63,7 @@ def live_curve(
     Returns:
         The step that was pressed, in the run of the page which that has caused; else None.
     """
+    perplexity = viz.perplexity_name(objective) if perplexity_axis else ""
     data = {
         "series": [_line(line) for line in series],
         "references": [
@@ -68,10 +72,12 @@ def live_curve(
             for r in references
             if np.isfinite(r.value)
         ],
-        "xTitle": x_title,
-        "yTitle": y_title,
-        "perplexity": viz.perplexity_name(objective) if perplexity_axis else "",
-        "unit": unit,
+        "words": say.table("words"),
+        "xTitle": say("step") if x_title is None else x_title,
+        "yTitle": say("loss") if y_title is None else y_title,
+        "perplexity": perplexity,
+        "perplexityTitle": say("perplexity_axis", name=perplexity) if perplexity else "",
+        "unit": say("nats") if unit is None else unit,
         "logX": log_x,
         "logY": log_y,
         "height": height,

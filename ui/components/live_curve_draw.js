@@ -270,20 +270,18 @@ function report(curve) {
 function readout(curve) {
   const { data, steps } = curve
   const step = curve.cursor ?? curve.chosen
-  if (!steps.length) return "Waiting for the first step."
+  if (!steps.length) return data.words.waiting
   if (step === null) {
-    const how = data.presses
-      ? "Press the curve, or ← → and Enter, to go to a step; drag to zoom."
-      : "Move over the curve or press ← → to read values; drag to zoom."
+    const how = data.presses ? data.words.press : data.words.move
     const from0 = data.logX && data.series.some(line => line.x.some(x => x <= 0))
-    return from0 ? how + " Step 0 has no place on a log axis." : how
+    return from0 ? how + " " + data.words.noStep0 : how
   }
   let words = `${data.xTitle} ${step.toLocaleString("en-US")}`
   for (const { line, at } of under(curve, step)) {
     const y = line.y[at]
     const where = line.x[at] === step ? "" : ` (${data.xTitle} ${line.x[at].toLocaleString("en-US")})`
     words += `  |  ${line.name}${where}: `
-    if (y === null) words += "not finite"
+    if (y === null) words += data.words.notFinite
     else words += y + (data.perplexity ? ` (${data.perplexity} ${three(Math.exp(y))})` : data.unit && ` ${data.unit}`)
   }
   return words

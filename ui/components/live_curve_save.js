@@ -28,7 +28,7 @@ function savePicture(curve) {
   }
   pen.fillText(data.yTitle, 8, 38)
   pen.textAlign = "right"
-  if (data.perplexity) pen.fillText(`${data.perplexity} = exp(loss)`, width - 8, 38)
+  if (data.perplexityTitle) pen.fillText(data.perplexityTitle, width - 8, 38)
   pen.textAlign = "center"
   pen.fillText(data.xTitle, width / 2, height + head + 10)
   pen.drawImage(canvas, 0, head, width, height)

@@ -6,6 +6,9 @@ import streamlit as st
 
 import viz
 from ui.components._shared import asset
+from wording import words
+
+say = words("ui.component_merge_chips")
 
 _COMPONENT = st.components.v2.component(
     "loupe_merge_chips",
@@ -29,7 +32,8 @@ def merge_chips(pieces: Sequence[tuple[int, bytes]], *, key: str) -> None:
         for i, data in pieces
     ]  # fmt: skip
     left, right, new = ("".join(text for text, _ in viz.visible_parts(data[:80])) for _, data in pieces)
-    label = f"{left}, id {pieces[0][0]}, plus {right}, id {pieces[1][0]}, becomes {new}, id {pieces[2][0]}"
+    ids = {"left_id": pieces[0][0], "right_id": pieces[1][0], "new_id": pieces[2][0]}
+    label = say("sum", left=left, right=right, new=new, **ids)
     _COMPONENT(key=key, data={"pieces": drawn, "label": label})
 
 

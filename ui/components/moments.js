@@ -71,14 +71,15 @@ function word(parts) {
 function standing(machine) {
   const { data, part } = machine
   part("strip").setAttribute("aria-label", data.chips.label)
-  const wanted = JSON.stringify([data.chips.groups, data.chips.greyed])
+  const wanted = JSON.stringify([data.chips.groups, data.chips.greyed, data.words])
   if (machine.drawn !== wanted || !part("strip").firstChild) {
     machine.drawn = wanted
     drawChips(machine)
   }
   part("chipnote").textContent = data.chips.note
   part("barshead").replaceChildren(...data.heading.map(([text, isToken]) => make("bdi", isToken ? "token" : "", text)))
-  part("headtitle").textContent = "Attention of one head"
+  part("track").setAttribute("aria-label", data.words.slider)
+  for (const name of ["headtitle", "layerword", "headword"]) part(name).textContent = data.words[name]
   fillSelect(part("layer"), data.head.layers, data.head.layer)
   fillSelect(part("headno"), data.head.heads, data.head.head)
   part("samplehead").textContent = data.sampleHeading
@@ -104,11 +105,11 @@ function drawChips(machine) {
       const button = make("button", "chip")
       button.type = "button"
       button.dataset.index = String(chip.i)
-      button.title = `token ${chip.i} · id ${chip.id}`
+      button.title = fill(data.words.title, chip)
       const text = word(chip.parts)
       text.className = "text"
       button.append(text, make("span", "value"))
-      button.said = `token ${chip.i}, ${chip.parts.map(p => p[0]).join("") || "empty"}`
+      button.said = fill(data.words.token, { i: chip.i, text: chip.parts.map(p => p[0]).join("") || data.words.empty })
       machine.chips.push(button)
       box.append(button)
     }
@@ -125,10 +126,10 @@ function show(machine) {
   const { data, part, root } = machine
   const at = machine.at
   const step = data.steps[at]
-  part("now").textContent = `step ${step.toLocaleString("en-US")}`
+  part("now").textContent = fill(data.words.step, { step: step.toLocaleString("en-US") })
   part("note").textContent = data.notes[at]
   const play = part("play")
-  play.textContent = machine.timer ? "❚❚ Pause" : "▶ Play"
+  play.textContent = machine.timer ? data.words.pause : data.words.play
   play.hidden = data.steps.length < 2
   chips(machine)
   plot(machine)
@@ -157,7 +158,7 @@ function chips(machine) {
     chip.style.backgroundColor = read ? colors[i - n] : ""
     chip.style.color = read ? inkOn(colors[i - n]) : ""
     chip.setAttribute("aria-pressed", String(i === data.chips.selected))
-    chip.setAttribute("aria-label", read ? `${chip.said}, surprise ${value}` : `${chip.said}, outside the context`)
+    chip.setAttribute("aria-label", fill(read ? data.words.surprise : data.words.greyed, { token: chip.said, value }))
     chip.tabIndex = i === machine.focus ? 0 : -1
   })
   const wanted = `${machine.drawn.length}:${data.chips.selected}`
@@ -190,11 +191,10 @@ function bars(machine) {
   }
   const head = make("thead", "")
   const titles = make("tr", "")
-  for (const title of ["token", "probability", "model", truth ? "true" : ""]) {
-    if (!title) continue
-    const cell = make("th", "", title)
+  for (const name of ["column_token", "column_probability", "column_model", truth ? "column_true" : ""]) {
+    if (!name) continue
+    const cell = make("th", name === "column_probability" ? "left" : "", data.words[name])
     cell.scope = "col"
-    if (title === "probability") cell.className = "left"
     titles.append(cell)
   }
   head.append(titles)
@@ -246,7 +246,7 @@ function sample(machine) {
   const box = part("sample")
   box.classList.toggle("waiting", !pieces)
   if (pieces) box.replaceChildren(...pieces.map(([text, kind]) => make("span", kind, text)))
-  else box.textContent = "The model at this moment is writing …"
+  else box.textContent = data.words.writing
 }
 
 // ---- curves ---------------------------------------------------------------------------------------------------
@@ -453,7 +453,7 @@ function drawSteps(machine, pen, area, box) {
     pen.stroke()
     words(machine, pen, text, x, box.bottom + 7, { align: "center", base: "top" })
   }
-  words(machine, pen, "training step (log scale)", (area.left + area.right) / 2, box.bottom + 24, { align: "center", base: "top" })
+  words(machine, pen, machine.data.words.axis, (area.left + area.right) / 2, box.bottom + 24, { align: "center", base: "top" })
 }
 
 function cursor(machine, pen, area, top, bottom) {
@@ -499,7 +499,7 @@ function attention(machine) {
     words(machine, pen, clip(name, SHORT - 1), 0, 0, { mono: true, size: 12 })
     pen.restore()
   })
-  words(machine, pen, named ? "columns: the token that is looked at" : "rows look, columns are looked at; tokens in order", left, named ? 6 : 10, { size: 12 })
+  words(machine, pen, named ? data.words.columns : data.words.rows, left, named ? 6 : 10, { size: 12 })
   pen.strokeStyle = color
   pen.lineWidth = 3
   pen.strokeRect(left - 1, top + row * cell - 1, (causal ? row + 1 : n) * cell + 1, cell + 1)

@@ -9,12 +9,15 @@ import viz
 from ui.components._shared import asset, current, told
 from ui.components.token_strip import TokenLike
 from viz.theme import PROBABILITY_COLORS
+from wording import words
+
+say = words("ui.component_moments")
 
 _COMPONENT = st.components.v2.component(
     "loupe_moments",
     html=asset("moments.html"),
     css=asset("token_strip.css") + asset("moments.css"),
-    js=asset("moments.js"),
+    js=asset("fill.js") + asset("moments.js"),
 )
 
 
@@ -68,6 +71,7 @@ def moments(
         "trueColor": viz.TRUE,
         "modelColor": viz.MODEL,
         "neutral": viz.NEUTRAL,
+        "words": say.table("words"),
         **told(key, default, valid=now in steps),
     }
 

@@ -8,7 +8,8 @@ export default function (component) {
   const { data, parentElement } = component
   const box = parentElement.querySelector(".save")
   if (!box || !data) return
-  box.setAttribute("aria-label", data.label)
+  box.setAttribute("aria-label", data.words.label)
+  for (const button of box.querySelectorAll("button")) button.textContent = data.words[button.dataset.kind]
   const note = box.querySelector(".note")
   box.onclick = async event => {
     const kind = event.target.closest("button")?.dataset.kind
@@ -18,14 +19,14 @@ export default function (component) {
       await save(kind, data.chart, data.name)
       box.dataset.saved = kind
     } catch (error) {
-      note.textContent = error.message
+      note.textContent = data.words[error.message] ?? error.message
     }
   }
 }
 
 async function save(kind, key, name) {
   const plot = document.querySelector(`.st-key-${CSS.escape(key)} .js-plotly-plot`)
-  if (!plot) throw new Error("The chart is not drawn yet. Try again in a moment.")
+  if (!plot) throw new Error("not_yet")
   const drawing = merged(plot)
   const text = new XMLSerializer().serializeToString(drawing)
   if (kind === "svg") return hand(new Blob([text], { type: "image/svg+xml" }), `${name}.svg`)
@@ -35,7 +36,7 @@ async function save(kind, key, name) {
 // Plotly draws in layers, one <svg> over the other: they become groups of a single one.
 function merged(plot) {
   const layers = [...plot.querySelectorAll("svg.main-svg")]
-  if (!layers.length) throw new Error("This chart is not a drawing that can be saved.")
+  if (!layers.length) throw new Error("no_drawing")
   const { width, height } = layers[0].getBoundingClientRect()
   const all = document.createElementNS(SVG, "svg")
   const size = { width: Math.ceil(width), height: Math.ceil(height) }
@@ -99,9 +100,9 @@ function painted(text, drawing) {
       canvas.width = 2 * width
       canvas.height = 2 * height
       canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height)
-      canvas.toBlob(blob => (blob ? done(blob) : failed(new Error("The picture is too large for this browser."))))
+      canvas.toBlob(blob => (blob ? done(blob) : failed(new Error("too_large"))))
     }
-    picture.onerror = () => failed(new Error("This browser can’t paint the drawing. Save it as SVG."))
+    picture.onerror = () => failed(new Error("no_paint"))
     picture.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text)
   })
 }

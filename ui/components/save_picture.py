@@ -3,6 +3,9 @@
 import streamlit as st
 
 from ui.components._shared import asset
+from wording import words
+
+say = words("ui.component_save_picture")
 
 _COMPONENT = st.components.v2.component(
     "loupe_save_picture",
@@ -20,4 +23,4 @@ def save_picture(chart: str, *, key: str, name: str) -> None:
         key: of the component.
         name: of the file, without its ending.
     """
-    _COMPONENT(key=key, data={"chart": chart, "name": name, "label": "Save the picture"})
+    _COMPONENT(key=key, data={"chart": chart, "name": name, "words": say.table("words")})

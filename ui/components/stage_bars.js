@@ -98,13 +98,13 @@ function label(token, data, row) {
 function cell(column, i, data, isRest) {
   const { at, size, lost, text, state } = column.cells[i]
   const box = make("td", column.on ? state : `${state} off`)
-  const struck = state === "removed" && text !== "removed" // a number that its step takes away
+  const struck = state === "removed" && text !== data.removed // a number that its step takes away
   const inner = make("div", struck ? "cell struck" : "cell")
   const track = make("div", "track")
   if (size > 0) track.append(piece("bar", at, size, isRest || column.logits ? data.neutral : data.color))
   if (lost > 0) track.append(piece("lost", at + size, lost))
   inner.append(track, make("span", "value", text))
-  if (struck) inner.append(make("span", "said", "removed"))
+  if (struck) inner.append(make("span", "said", data.removed))
   box.append(inner)
   return box
 }

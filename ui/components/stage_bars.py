@@ -7,6 +7,10 @@ import streamlit as st
 import viz
 from ui.components._shared import asset
 from viz.sampling import BarColumn, bar_cells
+from wording import words
+
+say = words("ui.component_stage_bars")
+says_removed = words("viz.sampling")  # its cells say it, and the browser compares
 
 _COMPONENT = st.components.v2.component(
     "loupe_stage_bars",
@@ -45,7 +49,7 @@ def stage_bars(
     """
     rows: list[dict[str, object]] = [{"id": i, "parts": viz.visible_parts(data[:40])} for i, data in tokens]
     if n_tail:
-        rows.append({"rest": f"all other {viz.format_count(n_tail)} tokens"})
+        rows.append({"rest": say("rest", n=viz.format_count(n_tail))})
     drawn = bar_cells(columns, n_tail=n_tail)
     for cells, column in zip(drawn, columns, strict=True):
         cells["logits"] = column.tail is None
@@ -54,6 +58,7 @@ def stage_bars(
         "columns": drawn,
         "facts": list(facts),
         "label": label,
+        "removed": says_removed("removed"),
         "verb": verb,
         "chooses": chosen is not None,
         "chosen": chosen,

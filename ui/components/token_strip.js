@@ -14,8 +14,9 @@ export default function (component) {
   strip.send = value => (data.presses ? setTriggerValue("pressed", value) : setStateValue("selected", value))
   root.setAttribute("aria-label", data.label)
 
-  const wanted = JSON.stringify(data.groups)
+  const wanted = JSON.stringify([data.groups, data.words])
   if (strip.drawn !== wanted || !root.isConnected || !root.firstChild) {
+    strip.words = data.words
     draw(strip, data.groups)
     strip.drawn = wanted
   }
@@ -56,7 +57,7 @@ function draw(strip, groups) {
   if (!strip.chips.length) {
     const note = document.createElement("span")
     note.className = "empty"
-    note.textContent = "no tokens"
+    note.textContent = strip.words.none
     pieces.append(note)
   }
   strip.root.replaceChildren(pieces)
@@ -91,11 +92,11 @@ function makeChip(strip, chip) {
     button.append(value)
   }
   const shown = chip.parts.map(part => part[0]).join("")
-  button.title = `token ${chip.i} · id ${chip.id}`
-  const notes = [`token ${chip.i}`, shown || "empty", `id ${chip.id}`]
+  button.title = fill(strip.words.title, chip)
+  const notes = [fill(strip.words.token, chip), shown || strip.words.empty, fill(strip.words.id, chip)]
   if (chip.value !== undefined) notes.push(chip.value)
-  if (chip.hidden) notes.push("hidden by the mask")
-  if (chip.greyed) notes.push("outside the context")
+  if (chip.hidden) notes.push(strip.words.hidden)
+  if (chip.greyed) notes.push(strip.words.greyed)
   button.setAttribute("aria-label", notes.join(", "))
   strip.chips.push(button)
   return button

@@ -7,12 +7,15 @@ import streamlit as st
 
 import viz
 from ui.components._shared import asset, current, told
+from wording import words
+
+say = words("ui.component_token_strip")
 
 _COMPONENT = st.components.v2.component(
     "loupe_token_strip",
     html=asset("token_strip.html"),
     css=asset("token_strip.css"),
-    js=asset("token_strip.js"),
+    js=asset("fill.js") + asset("token_strip.js"),
 )
 
 
@@ -35,7 +38,7 @@ def token_strip(
     colors: Sequence[str] | None = None,
     hidden: Collection[int] = (),
     greyed: Collection[int] = (),
-    label: str = "Tokens",
+    label: str = "",
     on_press: Callable[[int], None] | None = None,
 ) -> int | None:
     """Draws tokens in order as chips; returns the index of the chosen one.
@@ -56,7 +59,8 @@ def token_strip(
     n = sum(len(segment) for segment in segments)
     data = {
         "groups": _groups(segments, values, colors, set(hidden), set(greyed)),
-        "label": label,
+        "label": label or say("label"),
+        "words": say.table("words"),
         "presses": on_press is not None,
         **told(key, selected, valid=now is None or now < n),
     }

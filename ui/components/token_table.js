@@ -14,6 +14,10 @@ export default function (component) {
   table.box = box
   table.send = index => setTriggerValue("pressed", index)
   parentElement.querySelector("table").setAttribute("aria-label", data.label)
+  for (const head of parentElement.querySelectorAll("th[data-word]")) {
+    head.textContent = data.words[head.dataset.word]
+    head.title = data.words[`${head.dataset.word}_help`] ?? ""
+  }
   const wanted = JSON.stringify(data.rows)
   if (table.drawn !== wanted || table.rows[0]?.parentElement !== body) {
     table.rows = data.rows.map((row, i) => makeRow(row, i))

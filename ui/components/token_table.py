@@ -7,6 +7,9 @@ import streamlit as st
 
 import viz
 from ui.components._shared import asset
+from wording import words
+
+say = words("ui.component_token_table")
 
 _COMPONENT = st.components.v2.component(
     "loupe_token_table",
@@ -38,7 +41,7 @@ def token_table(
     key: str,
     selected: int,
     on_press: Callable[[int], None],
-    label: str = "All tokens",
+    label: str = "",
 ) -> None:
     """Draws id, text, bytes and places of tokens, a row each.
 
@@ -66,5 +69,5 @@ def token_table(
         if isinstance(index, int) and 0 <= index < len(rows):
             on_press(index)
 
-    data = {"rows": rows, "selected": selected, "label": label}
+    data = {"rows": rows, "selected": selected, "label": label or say("label"), "words": say.table("words")}
     _COMPONENT(key=key, data=data, on_pressed_change=pressed)

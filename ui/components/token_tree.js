@@ -73,8 +73,8 @@ function branch(node, data, isRoot) {
     const plus = make("button", "grow", "+")
     plus.type = "button"
     plus.tabIndex = -1
-    plus.title = "Expand here"
-    plus.setAttribute("aria-label", `Expand ${node.name}`)
+    plus.title = data.words.expand
+    plus.setAttribute("aria-label", fill(data.words.expand_node, node))
     item.append(plus)
   }
   if (node.kids.length) {
@@ -97,7 +97,7 @@ function box(node, data, isRoot) {
   button.append(text, make("span", "own", node.prob))
   const whole = make("span", "whole")
   whole.append(make("span", "", node.whole))
-  if (node.beam || node.ended) whole.append(make("span", "tag", [node.beam && "beam", node.ended && "end"].filter(Boolean).join(" · ")))
+  if (node.beam || node.ended) whole.append(make("span", "tag", [node.beam && data.words.beam, node.ended && data.words.end].filter(Boolean).join(" · ")))
   button.append(whole)
   if (!isRoot) {
     const share = make("span", "share")

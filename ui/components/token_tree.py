@@ -8,12 +8,15 @@ import streamlit as st
 
 import viz
 from ui.components._shared import asset
+from wording import words
+
+say = words("ui.component_token_tree")
 
 _COMPONENT = st.components.v2.component(
     "loupe_token_tree",
     html=asset("token_tree.html"),
     css=asset("token_tree.css"),
-    js=asset("token_tree.js"),
+    js=asset("fill.js") + asset("token_tree.js"),
 )
 Path = tuple[int, ...]
 
@@ -63,6 +66,7 @@ def token_tree(
     data = {
         "root": _drawn(root),
         "label": label,
+        "words": say.table("words"),
         "chosen": ",".join(map(str, chosen)),
         "colors": {"line": viz.NEUTRAL, "beam": viz.TRUE, "model": viz.MODEL},
     }
@@ -78,17 +82,17 @@ def token_tree(
 def _drawn(node: TreeNode) -> dict[str, Any]:
     """A node as the browser draws it."""
     name = viz.visible(node.data)
-    says = f"{name}, probability {viz.format_prob(node.prob)}, whole path {viz.format_prob(node.whole)}"
-    if not node.path:
-        says = f"the text so far, ending in {name}"
+    own, whole = viz.format_prob(node.prob), viz.format_prob(node.whole)
+    said = [say("node", name=name, prob=own, whole=whole) if node.path else say("root", name=name)]
+    said += [say("on_beam")] if node.beam and node.path else []
+    said += [say("ended")] if node.ended else []
     return {
         "path": list(node.path),
         "parts": viz.visible_parts(node.data),
         "name": name,
-        "says": says + (", on the beam’s path" if node.beam and node.path else "")
-        + (", the end" if node.ended else ""),
-        "prob": viz.format_prob(node.prob) if node.path else "",
-        "whole": f"path {viz.format_prob(node.whole)}" if node.path else "the text so far",
+        "says": ", ".join(said),
+        "prob": own if node.path else "",
+        "whole": say("whole", prob=whole) if node.path else say("so_far"),
         "share": round(node.prob, 4),
         "color": viz.token_color(node.path[-1]) if node.path else None,
         "beam": node.beam and bool(node.path),

@@ -1,0 +1,107 @@
+"""A sum of several lines in numbers that are written: each line follows from those above it."""
+
+import math
+from collections.abc import Callable
+
+from ui.worked import EXACT, rounded, tex
+
+
+class Number:
+    """A number of a `Sum`.
+
+    Attributes:
+        value: exactly.
+        digits: significant digits that are written; None for a number that a person typed, written in full.
+    """
+
+    def __init__(self, value: float, digits: int | None) -> None:
+        self.value = float(value)
+        self.digits = digits
+
+    @property
+    def written(self) -> float:
+        """The number that is written."""
+        return self.value if self.digits is None else rounded(self.value, self.digits)
+
+    def __str__(self) -> str:
+        """As LaTeX."""
+        return typed(self.value) if self.digits is None else tex(self.value, self.digits)
+
+    @property
+    def signed(self) -> str:
+        """With brackets if it is negative, to stand after a sign."""
+        return f"({self})" if str(self).startswith("-") else str(self)
+
+    @property
+    def cell(self) -> str:
+        """For a table: plain, or as a formula where a power of ten needs one."""
+        return f"${self}$" if "\\" in str(self) else str(self).replace("-", "−")
+
+
+def typed(x: float) -> str:
+    """A number as a person types it.
+
+    >>> typed(0.9), typed(-2.0), typed(0.1 + 0.2)
+    ('0.9', '-2', '0.3')
+    """
+    return f"{x:.12g}" if abs(x) < 1e12 and (x == 0 or abs(x) >= 1e-4) else tex(x, 6)
+
+
+class Sum:
+    """Numbers that depend on each other, written with as few digits as let every line be checked.
+
+    >>> s = Sum()
+    >>> p, q = s.given(0.9), s.given(0.8)
+    >>> logs = [s.of(math.log(x.value), math.log, x) for x in (p, q)]
+    >>> total = s.of(-sum(x.value for x in logs), lambda a, b: -a - b, *logs)
+    >>> s.settle(), [str(x) for x in logs], str(total)
+    (None, ['-0.1054', '-0.2231'], '0.3285')
+    """
+
+    def __init__(self, digits: int = 4) -> None:
+        self._digits = digits
+        self._lines: list[tuple[Number, Callable[..., float], tuple[Number, ...]]] = []
+
+    def given(self, value: float) -> Number:
+        """A number that a person typed."""
+        return Number(value, None)
+
+    def read(self, value: float, digits: int | None = None) -> Number:
+        """A number that something else computed, such as a logit of a model: rounded as it needs to be."""
+        return Number(value, digits or self._digits)
+
+    def of(
+        self, value: float, compute: Callable[..., float], *numbers: Number, digits: int | None = None
+    ) -> Number:
+        """A number that follows from others.
+
+        Args:
+            value: exactly.
+            compute: from the numbers to the value; checks that what is written follows.
+            numbers: what it follows from.
+            digits: that are written at least.
+        """
+        made = Number(value, digits or self._digits)
+        self._lines.append((made, compute, numbers))
+        return made
+
+    def settle(self) -> None:
+        """Find how many digits each number needs. Call it when all numbers are there."""
+        for _ in range(4 * EXACT):
+            grown = [self._grow(*line) for line in reversed(self._lines)]
+            if not any(grown):
+                return
+
+    @staticmethod
+    def _grow(made: Number, compute: Callable[..., float], numbers: tuple[Number, ...]) -> bool:
+        """Give what a line follows from one digit more, if the line does not follow yet."""
+        try:
+            found = compute(*(number.written for number in numbers))
+        except (ArithmeticError, ValueError):  # a rounded number may leave the domain, as log(0)
+            found = math.nan
+        if tex(found, made.digits or EXACT) == str(made) or not math.isfinite(made.value):
+            return False
+        short = [n for n in numbers if n.digits is not None and n.digits < EXACT]
+        for number in short:
+            number.digits = (number.digits or 0) + 1
+        return bool(short)
