@@ -3,6 +3,7 @@
 import streamlit as st
 
 from ui import (
+    address,
     inside_lens,
     inside_off,
     inside_parts,
@@ -18,12 +19,11 @@ from wording import words
 nav.require_app()
 say = words("pages.inside")
 
-LENS, PARTS, STREAM, OFF = say("logit_lens"), "Contributions", "Stream", say("switch_off")
-VIEWS = {
-    LENS: (inside_lens.draw, say("what_would_model_say")),
-    PARTS: (inside_parts.draw, say("which_parts_model_vote")),
-    STREAM: (inside_stream.draw, say("how_long_stream_how")),
-    OFF: (inside_off.draw, say("what_gets_worse_if")),
+DRAW = {
+    "logit-lens": inside_lens.draw,
+    "contributions": inside_parts.draw,
+    "stream": inside_stream.draw,
+    "switch-off": inside_off.draw,
 }
 RECALL = lesson.RECALL
 
@@ -36,26 +36,25 @@ def go(view: str, text: str) -> None:
 
 def silence(ref: ModelRef) -> None:
     """For a button: a story in which a name comes back, without the head that is missed most there."""
-    go(OFF, RECALL)
+    go("switch-off", RECALL)
     try:
         inside_off.without_the_most_missed(ref, RECALL)
     except ValueError:
         return  # the page says why this text can't be read
 
 
-st.title(say("inside"))
-st.write(say("see_how_guess_comes"))
+st.title(nav.title("inside"))
+st.write(say("intro"))
 ref, text = session.require_model(), session.text()
 looked = inside_text.look(ref, text)
-view = st.segmented_control(
-    say("view"), list(VIEWS), default=LENS, required=True, key="inside", bind="query-params",
+view = address.choose(
+    st.segmented_control, say("choose"), say.table("view"), key="inside", required=True,
     label_visibility="collapsed",
 )  # fmt: skip
-draw, question = VIEWS[str(view)]
-st.caption(question)
-draw(looked)
+st.caption(say(f"question.{view}"))
+DRAW[view](looked)
 lesson.try_this(
-    lesson.Step(say("name_comes_back_where"), say("find_lily"), go, (LENS, RECALL)),
-    lesson.Step(say("which_heads_bring_name"), say("take_apart"), go, (PARTS, RECALL)),
-    lesson.Step(say("which_head_missed_most"), say("switch_off_2"), silence, (ref,)),
+    lesson.Step(say("try.lens"), say("try.lens_button"), go, ("logit-lens", RECALL)),
+    lesson.Step(say("try.parts"), say("try.parts_button"), go, ("contributions", RECALL)),
+    lesson.Step(say("try.off"), say("try.off_button"), silence, (ref,)),
 )

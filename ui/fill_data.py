@@ -12,6 +12,7 @@ from engine import fill, infill
 from engine.fill import Choice, Fill
 from engine.fill_scores import (
     CAUSAL,
+    CAUSAL_WAYS,
     EXACT,
     GIBBS,
     LEFT_TO_RIGHT,
@@ -38,44 +39,32 @@ MOST_TRIED = 512  # fillings that it tries; a quarter of them goes on to the nex
 
 
 class Way(NamedTuple):
-    """A way of filling: its name, its name in a narrow column, whose it is, and what it does."""
+    """A way of filling: which one, and whose it is."""
 
-    name: str
-    short: str
+    way: str
     objective: str
-    how: str
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return say(f"name.{self.way}")
+
+    @property
+    def short(self) -> str:
+        """What it is called in a narrow column."""
+        return say(f"short.{self.way}")
+
+    @property
+    def how(self) -> str:
+        """What it does."""
+        return say(f"how.{self.way}")
 
 
 WAYS = {
-    ONE_PASS: Way(
-        "All in one pass", "one\npass", "mlm",
-        "Every blank gets the likeliest token of its own distribution. None knows what the others get.",
-    ),
-    LEFT_TO_RIGHT: Way(
-        "Left to right", "left to\nright", "mlm",
-        "One blank at a time, in the order of the text. What was filled is read like the rest.",
-    ),
-    SUREST: Way(
-        "Most certain first", "surest\nfirst", "mlm",
-        "Each time the blank whose best guess is most probable is filled; then the model looks again.",
-    ),
-    GIBBS: Way(
-        "Gibbs resampling", "Gibbs", "mlm",
-        "Starts with any tokens. Then one blank after the other is drawn anew from p(token | all the rest).",
-    ),
-    CAUSAL: Way(
-        "Causal, left only", "left\nonly", "clm",
-        "The causal model continues the left with its likeliest token, blind for the right.",
-    ),
-    RESCORED: Way(
-        "Causal, rescored", "rescored", "clm",
-        "The causal model tries fillers and keeps those with the largest p(v | left) · p(right | left, v).",
-    ),
-    EXACT: Way(
-        "Exact posterior", "exact", "",
-        "The story source itself: in every blank the token that is likeliest given all that is visible.",
-    ),
-}  # fmt: skip
+    **{way: Way(way, "mlm") for way in MASKED_WAYS},
+    **{way: Way(way, "clm") for way in CAUSAL_WAYS},
+    EXACT: Way(EXACT, ""),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +82,7 @@ class Fills:
     why: str
 
 
-@st.cache_resource(max_entries=64, show_spinner="Filling …")
+@st.cache_resource(max_entries=64, show_spinner=say.later("filling"))
 def masked_fill(
     ref: ModelRef, way: str, ids: tuple[int, ...], hidden: tuple[int, ...], seed: int, n_sweeps: int
 ) -> Fill:
@@ -112,13 +101,13 @@ def start_of(ref: ModelRef, ids: tuple[int, ...], hidden: tuple[int, ...], seed:
     return fill.gibbs_start(guesses, ids, hidden, seed)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Filling from the left …")
+@st.cache_resource(max_entries=32, show_spinner=say.later("filling_left"))
 def causal_fill(ref: ModelRef, ids: tuple[int, ...], hidden: tuple[int, ...]) -> Fill:
     """The causal model's continuation."""
     return infill.go_on(resources.load(ref).model, ids, hidden)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Trying fillers …")
+@st.cache_resource(max_entries=32, show_spinner=say.later("trying"))
 def rescored_fill(ref: ModelRef, ids: tuple[int, ...], hidden: tuple[int, ...], tried: int) -> Rescored:
     """The causal model's rescoring."""
     return infill.rescore(resources.load(ref).model, ids, hidden, tried=tried, kept=max(1, tried // 4))

@@ -65,7 +65,7 @@ def _settings() -> Settings:
     return int(state[STORIES]), int(state[BLANKS]), bool(state[ROW]), int(state[SEED])
 
 
-@st.cache_resource(max_entries=8, show_spinner="Telling stories …")
+@st.cache_resource(max_entries=8, show_spinner=say.later("telling"))
 def _rows(vocabulary: ModelRef, n: int, seed: int, context_length: int) -> list[list[int]]:
     return fill_scores.held_out_rows(resources.tokenizer(vocabulary), n, seed, context_length)
 
@@ -103,7 +103,7 @@ def _measure(masked: ModelRef, causal: ModelRef | None, settings: Settings) -> d
         left = (time.monotonic() - began) / done * (len(rows) - done)
         if left > 0.5:
             bar.progress(
-                done / len(rows), say("stories_about_left", done=done, n_rows=len(rows), left=duration(left))
+                done / len(rows), say("stories_about_left", done=done, all=len(rows), left=duration(left))
             )
     bar.empty()
     ways = [way for way in WAYS if any(way in each for each in scores)]
@@ -132,11 +132,11 @@ def _picture(found: dict[str, WayScore]) -> None:
     st.write(
         say(
             "most_tokens_right_here",
-            name=WAYS[top].name,
+            top=WAYS[top].name,
             share=share,
-            name_2=WAYS[whole].name,
+            whole=WAYS[whole].name,
             n=n,
-            n_stories=found[whole].n_stories,
+            stories=found[whole].n_stories,
         )
     )
 
@@ -145,22 +145,22 @@ def _table(found: dict[str, WayScore], settings: Settings, causal: ModelRef | No
     n_stories = max(score.n_stories for score in found.values())
     st.dataframe(
         {
-            "way": [WAYS[way].name for way in found],
-            "tokens right": [f"{s.n_right} of {s.n_places}" for s in found.values()],
-            "95 % interval": [f"{s.low:.3f} to {s.high:.3f}" for s in found.values()],
-            "possible stories": [f"{s.n_possible} of {s.n_stories}" for s in found.values()],
-            "−ln p of the truth (nats a token)": [
+            say("column.way"): [WAYS[way].name for way in found],
+            say("column.right"): [say("n_of_all", n=s.n_right, all=s.n_places) for s in found.values()],
+            say("column.interval"): [say("interval", low=s.low, high=s.high) for s in found.values()],
+            say("column.possible"): [say("n_of_all", n=s.n_possible, all=s.n_stories) for s in found.values()],
+            say("column.truth"): [
                 "–" if s.true_nats is None else f"{s.true_nats:.4f}" for s in found.values()
             ],
         },
         hide_index=True,
         column_config={
-            "−ln p of the truth (nats a token)": st.column_config.TextColumn(alignment="right"),
+            say("column.truth"): st.column_config.TextColumn(alignment="right"),
         },
         key="masking_right_table",
     )
     notes = [
-        say("stories_seed_each_after", n_stories=n_stories, settings=settings[3]),
+        say("stories_of_seed", n=n_stories, seed=settings[3]),
         say("intervals_wilsons_tokens_taken"),
         say("gibbs_resampling_last_draw", sweeps=SWEEPS),
         say("rescoring_tries_fillings_keeps", tried=TRIED, kept=KEPT),

@@ -81,7 +81,7 @@ def _text(both: Both, way: str, fill: Fill, n: int) -> None:
         token._replace(id=now[i], data=tokenizer.token_bytes(now[i])) if i in now else token
         for i, token in enumerate(both.text.seen)
     ]
-    notes = ["new" if i == newest else "filled" if i in now else "" for i in range(len(tokens))]
+    notes = [say("new") if i == newest else say("filled") if i in now else "" for i in range(len(tokens))]
     with st.container(height=320 if len(tokens) > 60 else "content", border=False):
         token_strip(
             [[token] for token in tokens],
@@ -97,19 +97,16 @@ def _text(both: Both, way: str, fill: Fill, n: int) -> None:
 def _table(both: Both, way: str, fill: Fill, n: int) -> None:
     """Step, place, token, probability; of a long row the steps around this one."""
     data_of = resources.tokenizer(both.masked).token_bytes
-    rows: dict[str, list[object]] = {"step": [], "position": [], "token": [], "p": []}
-    if way == GIBBS:
-        rows = {"step": [], "sweep": [], "position": [], "token": [], "p": []}
-    for i, choice in enumerate(fill.choices[:n], 1):
-        rows["step"].append(i)
-        rows["position"].append(choice.place)
-        rows["token"].append(viz.visible(data_of(choice.id)))
-        rows["p"].append(fill_data.probability(choice))
-        if way == GIBBS:
-            rows["sweep"].append(choice.sweep)
     if not n:
         st.info(say("nothing_filled_yet_press"))
         return
+    done = fill.choices[:n]
+    rows: dict[str, list[object]] = {say("column.step"): list(range(1, n + 1))}
+    if way == GIBBS:
+        rows[say("column.sweep")] = [choice.sweep for choice in done]
+    rows[say("column.position")] = [choice.place for choice in done]
+    rows[say("column.token")] = [viz.visible(data_of(choice.id)) for choice in done]
+    rows["p"] = [fill_data.probability(choice) for choice in done]
     newest_first = {name: values[::-1] for name, values in rows.items()} if len(fill.choices) > 8 else rows
     st.dataframe(
         newest_first, hide_index=True, height=min(36 * (n + 1) + 3, 320), key="masking_fill_steps",
@@ -151,17 +148,18 @@ def _rescored(both: Both, found: Rescored) -> None:
     n = len(found.log_probs)
     shares = found.shares
     names = [" … ".join(viz.visible(data_of(int(i))) for i in row) for row in found.tried[:_SHOWN]]
-    table: dict[str, list[object]] = {"filling": list(names)}
+    table: dict[str, list[object]] = {say("column.filling"): list(names)}
+    logs = [say("column.left"), say("column.right"), say("column.both")]
     first, rest = list[float](), list[float]()
     if len(found.places) == 1 and both.causal is not None:
         left = fill_data.log_left(both.causal, tuple(both.text.ids[: found.places[0]]))
         first = [float(left[int(row[0])]) for row in found.tried[:_SHOWN]]
         rest = [float(total) - log for total, log in zip(found.log_probs, first, strict=False)]
-        table |= {"ln p(v | left)": list(first), "ln p(right | left, v)": list(rest)}
-    table["ln of both together"] = [float(x) for x in found.log_probs[:_SHOWN]]
-    table["share"] = [float(x) for x in shares[:_SHOWN]]
-    config = {name: st.column_config.NumberColumn(format="%.3f") for name in table if name.startswith("ln")}
-    config["share"] = st.column_config.NumberColumn(format="%.4g")
+        table |= {logs[0]: list(first), logs[1]: list(rest)}
+    table[logs[2]] = [float(x) for x in found.log_probs[:_SHOWN]]
+    table[say("column.share")] = [float(x) for x in shares[:_SHOWN]]
+    config = {name: st.column_config.NumberColumn(format="%.3f") for name in logs}
+    config[say("column.share")] = st.column_config.NumberColumn(format="%.4g")
     st.dataframe(table, hide_index=True, column_config=config, key="masking_fill_tried")
     if found.exact:
         st.caption(say("all_fillings_were_tried", n=n))
@@ -169,7 +167,7 @@ def _rescored(both: Both, found: Rescored) -> None:
         st.caption(say("tried_end_were_fillings", n=n))
         if first:
             st.toggle(
-                say("try_all_tokens", mask_id=both.mask_id), key="masking_fill_every", persist_state="session",
+                say("try_all_tokens", n=both.mask_id), key="masking_fill_every", persist_state="session",
                 help=say("takes_some_seconds_right"),
             )  # fmt: skip
     if first and rest:

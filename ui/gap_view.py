@@ -21,7 +21,6 @@ from wording import words
 say = words("ui.gap_view")
 
 SHOWN = 6  # bars a side; all other tokens together are one bar more
-KINDS = {"clm": "From the left only: causal model", "mlm": "From both sides: masked model"}
 
 
 class Side(NamedTuple):
@@ -93,16 +92,16 @@ def bars(side: Side, key: str) -> Guess:
     found = guess(side.logits, SHOWN, true_id=side.true_id, true=side.truth)
     ids = found.top.ids.tolist()
     data_of = resources.tokenizer(side.ref).token_bytes
-    st.markdown(f"**{KINDS[side.ref.objective]}**")
+    st.markdown(f"**{say(f'side.{side.ref.objective}')}**")
     fig = viz.distribution_bars(
         [viz.visible(data_of(i)) for i in ids],
         found.top.probs,
         tail=found.top.tail,
         n_tail=found.top.n_tail,
         true_index=None if side.true_id is None else ids.index(side.true_id),
-        true_note="hidden",
+        true_note=say("hidden"),
         second=found.true_probs,
-        names=("model", say("true_distribution")),
+        names=(say("model"), say("true_distribution")),
         colors=(viz.objective_color(side.ref.objective), viz.TRUE),
     )
     show(fig, key=key)
@@ -122,12 +121,12 @@ def _facts(side: Side, found: Guess) -> str:
             say(
                 "models_own_vocabulary_hidden",
                 pieces=pieces,
-                format_prob=viz.format_prob(float(np.exp(side.log_prob))),
-                format_nats=viz.format_nats(-side.log_prob),
+                p=viz.format_prob(float(np.exp(side.log_prob))),
+                nats=viz.format_nats(-side.log_prob),
             )
         )
     if found.cost is not None:
-        facts.append(say("kl_truth", format_nats=viz.format_nats(found.cost)))
+        facts.append(say("kl_truth", nats=viz.format_nats(found.cost)))
     return " ".join(facts)
 
 
@@ -135,7 +134,7 @@ def formulas(side: Side, found: Guess) -> None:
     """The probability of the hidden token (else of the likeliest one) worked out."""
     target = int(found.top.ids[0]) if side.true_id is None else side.true_id
     name = viz.visible(resources.tokenizer(side.ref).token_bytes(target))
-    st.markdown(f"{KINDS[side.ref.objective]}: **{literal(name)}**")
+    st.markdown(f"{say(f'side.{side.ref.objective}')}: **{literal(name)}**")
     z, log_sum, _ = softmax_parts(side.logits, target)
     st.latex(worked.softmax(z, log_sum, len(side.logits)))
     if found.cost is not None:

@@ -221,7 +221,7 @@ def left_ids(ref: ModelRef, masked: ModelRef, text: GapText, place: int) -> tupl
     return tuple(tokenizer.encode(data.decode("utf-8", "ignore")))
 
 
-@st.cache_resource(max_entries=32, show_spinner="Asking the story grammar …")
+@st.cache_resource(max_entries=32, show_spinner=say.later("asking"))
 def true_in_gap(ref: ModelRef, ids: tuple[int, ...], where: tuple[int, ...], place: int) -> NDArray[Any]:
     """What is true in a gap (V,), given everything that is visible.
 
@@ -232,7 +232,7 @@ def true_in_gap(ref: ModelRef, ids: tuple[int, ...], where: tuple[int, ...], pla
     if oracle is None:
         raise ValueError(say("model_did_not_learn"))
     if len(ids) > LONGEST_TRUTH:
-        raise ValueError(say("true_distribution_worked_out", longest_truth=LONGEST_TRUTH))
+        raise ValueError(say("true_distribution_worked_out", most=LONGEST_TRUTH))
     row: NDArray[Any] = oracle.masked(ids, where)[where.index(place)]
     return row
 
@@ -246,7 +246,7 @@ def spelled_word(ref: ModelRef, before: str, word: str) -> tuple[float, int] | N
         return None  # nothing before it, or characters that this vocabulary does not have
 
 
-@st.cache_resource(max_entries=32, show_spinner="Masking each token in turn …")
+@st.cache_resource(max_entries=32, show_spinner=say.later("in_turn"))
 def in_turn(ref: ModelRef, ids: tuple[int, ...], typed: tuple[int, ...]) -> NDArray[Any]:
     """(T,) log p of each token given all others, from the masked model; NaN where a mask was typed."""
     found = pseudo_log_probs(resources.load(ref).model, ids, resources.tokenizer(ref).mask_id, hidden=typed)

@@ -22,7 +22,7 @@ BARS = 5
 MOVED = 4  # tokens shown that rose, and that fell
 
 
-@st.cache_resource(max_entries=32, show_spinner="Reading every layer …")
+@st.cache_resource(max_entries=32, show_spinner=say.later("reading"))
 def _lens(_looked: Looked, key: tuple[Any, ...], begin: int, end: int) -> Lens:
     return lens(_looked.model, _looked.trace, range(begin, end))
 
@@ -33,11 +33,11 @@ def draw(looked: Looked) -> None:
     inside_text.allowed(LAYER, range(n_layer + 1), n_layer)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         shown = st.segmented_control(
-            say("cells"), [say("best_guess"), say("rank_truth")], default=say("best_guess"), required=True,
-            key="inside_cells", persist_state="session",
+            say("cells"), ["guess", "rank"], default="guess", required=True, key="inside_cells",
+            persist_state="session", format_func=say.table("cell").__getitem__,
         )  # fmt: skip
         layer = st.select_slider(
-            say("look_stream_after"), range(n_layer + 1), key=LAYER, width=320,
+            say("look_after"), range(n_layer + 1), key=LAYER, width=320,
             persist_state="session", format_func=lambda n: layer_name(n, n_layer),
         )  # fmt: skip
     left, right = st.columns([3, 2], gap="medium")
@@ -51,8 +51,8 @@ def draw(looked: Looked) -> None:
 def layer_name(layer: int, n_layer: int) -> str:
     """In words: "the embedding", "block 2", "block 4, the output"."""
     if layer == 0:
-        return say("embedding")
-    return f"block {layer}" + (say("output") if layer == n_layer else "")
+        return say("layer.embedding")
+    return say("layer.last", n=layer) if layer == n_layer else say("layer.block", n=layer)
 
 
 def _map(looked: Looked, layer: int, shown: str) -> None:
@@ -60,21 +60,19 @@ def _map(looked: Looked, layer: int, shown: str) -> None:
     found = _lens(looked, (looked.ref, looked.text, looked.trace.hidden), rows[0], rows[-1] + 1)
     guesses = [[looked.name_of(i) for i in cells[:, 0]] for cells in found.ids.swapaxes(0, 1)]
     ranks, true_probs = found.ranks.T, found.true_probs.T  # (P,L+1)
-    best = shown == "best guess"
+    best = shown == "guess"
     truths = [looked.name_of(int(t)) if t >= 0 else "" for t in found.targets]
 
     def hover(p: int, column: int) -> str:
-        truth = say(
-            "truth_rank_p", truths=truths[p], ranks=ranks[p, column], true_probs=true_probs[p, column]
+        truth = {"token": truths[p], "rank": ranks[p, column], "p": true_probs[p, column]}
+        return "\n".join(
+            (
+                say("hover.position", n=rows[p], token=names[rows[p]]),
+                say("hover.layer", layer=layer_name(column, len(found.ids) - 1)),
+                say("hover.guess", token=guesses[p][column], p=found.probs[column, p, 0]),
+                say("hover.truth", **truth) if truths[p] else say("hover.no_truth"),
+            )
         )
-        return say(
-            "position_read_after_best",
-            rows=rows[p],
-            names=names[rows[p]],
-            layer_name=layer_name(column, len(found.ids) - 1),
-            guesses=guesses[p][column],
-            probs=found.probs[column, p, 0],
-        ) + (truth if truths[p] else say("truth_not_known_text"))
 
     places = range(len(rows))
     columns = range(len(looked.layers))
@@ -86,19 +84,19 @@ def _map(looked: Looked, layer: int, shown: str) -> None:
         texts=guesses if best else [[f"{r:,}" if r else "" for r in row] for row in ranks.tolist()],
         hover=[[hover(p, c) for c in columns] for p in places],
         scale="probability",
-        unit=say("probability_best_guess") if best else say("probability_truth"),
-        x_title=say("read_after_block") + (say("framed_right") if best else ""),
-        y_title="position" if looked.masked else say("after_token_position"),
+        unit=say("unit.guess") if best else say("unit.truth"),
+        x_title=say("axis.block_framed") if best else say("axis.block"),
+        y_title=say("axis.position") if looked.masked else say("axis.after"),
         alt=say(
-            "what_model_would_guess",
-            n_ids=counted(len(found.ids) - 1, "block"),
-            n_rows=counted(len(rows), "position"),
+            "alt",
+            blocks=counted(len(found.ids) - 1, "block"),
+            positions=counted(len(rows), "position"),
             position=looked.position,
-            name_of=looked.name_of(_output(looked)),
+            token=looked.name_of(_output(looked)),
         ),
         chosen=(looked.position - rows[0], layer),
         framed=[(p, c) for p in guessed for c in columns if ranks[p, c] == 1],
-        aside=None if looked.masked else ("truth", truths),
+        aside=None if looked.masked else (say("truth"), truths),
         color=looked.color,
     )
 
@@ -109,7 +107,7 @@ def _map(looked: Looked, layer: int, shown: str) -> None:
 
     show(fig, key="inside_lens", on_press=press)
     if looked.masked:
-        st.caption(say("only_token_position_hidden", position=looked.position))
+        st.caption(say("only_hidden", position=looked.position))
     looked.note_rows()
 
 
@@ -119,7 +117,7 @@ def _output(looked: Looked) -> int:
 
 def _cell(looked: Looked, layer: int, n_layer: int) -> None:
     """The chosen cell: its whole distribution, what the layer changed, and one probability worked out."""
-    st.markdown(f"**After {layer_name(layer, n_layer)}**: {looked.place()}")
+    st.markdown(say("after", layer=layer_name(layer, n_layer), place=looked.place()))
     logits = lens_logits(looked.model, looked.trace, layer, looked.position)
     before = lens_logits(looked.model, looked.trace, layer - 1, looked.position) if layer else logits
     moved = shift(before, logits, MOVED)
@@ -133,16 +131,16 @@ def _cell(looked: Looked, layer: int, n_layer: int) -> None:
             tail=top.tail,
             n_tail=top.n_tail,
             true_index=None if looked.target is None else ids.index(looked.target),
-            true_note=f"rank {rank:,}",
+            true_note=say("rank", n=rank),
             second=moved.before[ids] if layer else None,
             second_tail=tail_of(moved.before, ids) if layer else None,
-            names=(say("after"), say("one_layer_before")),
+            names=(say("after_it"), say("before_it")),
             colors=(viz.MODEL, viz.NEUTRAL),
         ),
         key="inside_cell",
     )
     if looked.target is not None:
-        st.caption(say("marks_truth") + (say("hidden_token") if looked.masked else say("token_came_next")))
+        st.caption(say("marks_hidden") if looked.masked else say("marks_next"))
     _moved(looked, moved, layer, n_layer)
 
 
@@ -152,27 +150,27 @@ def _worked(looked: Looked, layer: int, n_layer: int) -> None:
     target = looked.target if looked.target is not None else int(logits.argmax())
     z, log_sum, _ = softmax_parts(logits, target)
     name = literal(looked.name_of(target))
-    st.markdown(say("how_likely_after", name=name, layer_name=layer_name(layer, n_layer)))
+    st.markdown(say("how_likely", token=name, layer=layer_name(layer, n_layer)))
     st.latex(worked.softmax(z, log_sum, len(logits)))
     st.caption(how_read(looked))
 
 
 def _moved(looked: Looked, moved: Any, layer: int, n_layer: int) -> None:
     if not layer:
-        st.caption(say("embedding_tokens_own_vector"))
+        st.caption(say("nothing_read"))
         return
     ids = [*moved.promoted.tolist(), *reversed(moved.suppressed.tolist())]
     if not ids:
-        st.caption(say("block_changed_no_probability", layer=layer))
+        st.caption(say("nothing_changed", n=layer))
         return
     changes = np.asarray(moved.after - moved.before)[ids]
-    st.markdown(say("what_block_changed", layer=layer))
+    st.markdown(say("changed", n=layer))
     show(
         viz.signed_bars(
             [looked.name_of(i) for i in ids],
             changes,
-            unit=say("change_probability_block", layer=layer),
-            alt=say("block_raised_these_tokens", layer=layer, n_promoted=len(moved.promoted)),
+            unit=say("unit.change", n=layer),
+            alt=say("alt_changed", n=layer, raised=len(moved.promoted)),
             mono=True,
         ),
         key="inside_moved",
@@ -182,5 +180,5 @@ def _moved(looked: Looked, moved: Any, layer: int, n_layer: int) -> None:
 def how_read(looked: Looked) -> str:
     """How a stream that is not the last is turned into logits."""
     if looked.model.config.norm_place == "pre":
-        return say("every_layer_read_if")
-    return say("every_layer_read_if_2")
+        return say("how_read.pre")
+    return say("how_read.post")

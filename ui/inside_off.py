@@ -32,8 +32,13 @@ def key_of(layer: int) -> str:
 
 
 def options(n_head: int) -> list[str]:
-    """What can be switched off in a block."""
+    """What can be switched off in a block, by its name in the session."""
     return [*(f"H{h + 1}" for h in range(n_head)), "attention", "MLP"]
+
+
+def shown(name: str) -> str:
+    """How one of `options` is shown."""
+    return say("part.head", n=name[1:]) if name.startswith("H") else say(f"part.{name}")
 
 
 def all_on(n_layer: int) -> None:
@@ -48,7 +53,7 @@ def switch_off(n_layer: int, layer: int, names: Sequence[str]) -> None:
     st.session_state[key_of(layer)] = list(names)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Switching off every head alone …")
+@st.cache_resource(max_entries=32, show_spinner=say.later("switching"))
 def _alone(ref: ModelRef, text: str, hidden: tuple[int, ...]) -> list[Alone]:
     whole = resources.traced(ref, text, hidden=hidden)
     return list(each_alone(resources.load(ref).model, whole, most=MOST))
@@ -90,7 +95,7 @@ def draw(looked: Looked) -> None:
     _ranking(looked)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Reading the text without these parts …")
+@st.cache_resource(max_entries=64, show_spinner=say.later("reading"))
 def _without(
     _looked: Looked,
     about: tuple[Any, ...],
@@ -110,16 +115,17 @@ def _switches(looked: Looked) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[
     names = options(config.n_head)
     heads: list[tuple[int, int]] = []
     parts: list[tuple[str, int]] = []
-    st.markdown(say("press_what_you_want"))
+    st.markdown(say("press"))
     with st.container(height=330 if config.n_layer > _MANY else "content", border=False):
         for layer in range(config.n_layer):
             stored = st.session_state.get(key_of(layer)) or []
             if not set(stored) <= set(names):  # chosen in a model of another shape
                 st.session_state[key_of(layer)] = [name for name in stored if name in names]
             off = st.pills(
-                say("block", layer=layer + 1),
+                say("block", n=layer + 1),
                 names,
                 selection_mode="multi",
+                format_func=shown,
                 key=key_of(layer),
                 persist_state="session",
             )
@@ -127,8 +133,8 @@ def _switches(looked: Looked) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[
             parts += [
                 (part, layer) for part, name in (("attention", "attention"), ("mlp", "MLP")) if name in off
             ]
-    st.caption(say("h1_h2_heads_attention"))
-    st.button(say("switch_all"), key="inside_all_on", on_click=all_on, args=(config.n_layer,))
+    st.caption(say("parts"))
+    st.button(say("all_on"), key="inside_all_on", on_click=all_on, args=(config.n_layer,))
     return tuple(heads), tuple(parts)
 
 
@@ -152,29 +158,25 @@ def _guess(looked: Looked, without: NDArray, changed: bool) -> None:
         true_note=looked.truth_note,
         second=cut[ids] if changed else None,
         second_tail=tail_of(cut, ids) if changed else None,
-        names=(say("whole_model"), say("without_these_parts")),
+        names=(say("whole"), say("without")),
         colors=(viz.MODEL, viz.NEUTRAL),
     )
     show(fig, key="inside_off_guess")
     if not changed:
-        st.caption(say("nothing_switched_off_whole"))
+        st.caption(say("nothing_off"))
 
 
 def _numbers(looked: Looked, found: Effect, divergence: float) -> None:
     """Loss and KL, worked out."""
     if np.isnan(found.before):
-        st.caption(say("text_has_one_token"))
+        st.caption(say("one_token"))
     else:
         st.latex(worked_inside.change(found.before, found.after))
         n = len(looked.trace.ids) - 1
-        what = (
-            say("loss_surprise_hidden_token")
-            if looked.masked
-            else say("loss_mean_over_text", n=counted(n, "predicted token"))
-        )
-        st.caption(say("above_0_worse_without", what=what))
+        of_text = say("loss_of_text", tokens=counted(n, "predicted token"))
+        st.caption(say("loss_of_hidden") if looked.masked else of_text)
     st.latex(worked_inside.divergence(divergence))
-    st.caption(say("how_far_guess_q", position=looked.position))
+    st.caption(say("divergence", position=looked.position))
 
 
 def _want_ranking(about: Any) -> None:
@@ -183,7 +185,7 @@ def _want_ranking(about: Any) -> None:
 
 def _ranking(looked: Looked) -> None:
     """Every part alone, on demand: the change of the loss, as a map and as a table that sorts."""
-    st.subheader(say("which_part_matters_most"))
+    st.subheader(say("matters"))
     config = looked.model.config
     n = config.n_layer * (config.n_head + 2)
     about = (looked.ref, looked.text, looked.trace.hidden)
@@ -197,8 +199,8 @@ def _ranking(looked: Looked) -> None:
             return
         st.session_state[_RANKED] = (about, found)
     if found is None:
-        st.write(say("switch_off_every_head", n=n))
-        st.button(say("try_every_part_alone"), key="inside_rank", on_click=_want_ranking, args=(about,))
+        st.write(say("passes", n=n))
+        st.button(say("try_all"), key="inside_rank", on_click=_want_ranking, args=(about,))
         return
     left, right = st.columns([3, 2], gap="medium")
     with left:
@@ -207,31 +209,30 @@ def _ranking(looked: Looked) -> None:
         rows = sorted(found, key=lambda a: -a.change)
         st.dataframe(
             {
-                "block": [a.layer + 1 for a in rows],
-                "part": [part_name(a) for a in rows],
-                "change of loss (nats)": [a.change for a in rows],
+                say("column.block"): [a.layer + 1 for a in rows],
+                say("column.part"): [shown(part_name(a)) for a in rows],
+                say("column.change"): [a.change for a in rows],
             },
             hide_index=True,
-            column_config={"change of loss (nats)": st.column_config.NumberColumn(format="%+.4f")},
+            column_config={say("column.change"): st.column_config.NumberColumn(format="%+.4f")},
             height=250,
             key="inside_rank_table",
         )
     if len(looked.trace.ids) > MOST:
-        where = say("around_hidden_one") if looked.masked else say("text")
-        st.caption(say("read_here_tokens", most=MOST, where=where))
+        st.caption(say("read_around", n=MOST) if looked.masked else say("read_here", n=MOST))
 
 
 def part_name(alone: Alone) -> str:
-    """A head by its number from 1, or the half of the block."""
+    """A head by its number from 1, or the half of the block, as in `options`."""
     return {"head": f"H{alone.head + 1}", "attention": "attention", "mlp": "MLP"}[alone.kind]
 
 
 def _try_all(looked: Looked, n: int) -> list[Alone]:
-    bar = st.progress(0.0, say("trying_every_part_alone"))
+    bar = st.progress(0.0, say("trying"))
     found = []
     for alone in each_alone(looked.model, looked.trace, most=MOST):
         found.append(alone)
-        bar.progress(len(found) / n, say("trying_every_part_alone_2", n_found=len(found), n=n))
+        bar.progress(len(found) / n, say("tried", done=len(found), n=n))
     bar.empty()
     return found
 
@@ -245,23 +246,18 @@ def _ranking_map(found: list[Alone], n_layer: int, n_head: int) -> None:
     worst = max(found, key=lambda a: a.change)
     fig = viz.cell_map(
         [str(layer + 1) for layer in range(n_layer)],
-        [*heads, "attn", "MLP"],
+        [*heads, say("short_attention"), "MLP"],
         grid,
         texts=viz.cell_numbers(grid),
         hover=[
-            [
-                say("block_loss_nats_without", i=i + 1, name=name, v=v)
-                for name, v in zip(names, row, strict=True)
-            ]
+            [say("hover", n=i + 1, part=shown(name), change=v) for name, v in zip(names, row, strict=True)]
             for i, row in enumerate(grid)
         ],
         scale="signed",
-        unit=say("change_loss_nats_above"),
-        x_title=say("head_all_attention_mlp"),
-        y_title="block",
-        alt=say(
-            "change_loss_each_part", layer=worst.layer + 1, part_name=part_name(worst), change=worst.change
-        ),
+        unit=say("unit"),
+        x_title=say("axis.part"),
+        y_title=say("axis.block"),
+        alt=say("alt", n=worst.layer + 1, part=shown(part_name(worst)), change=worst.change),
     )
 
     def press(column: int, row: int) -> None:

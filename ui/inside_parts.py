@@ -47,72 +47,95 @@ def _choose(looked: Looked) -> tuple[int, int | None]:
 
     def name(token_id: int) -> str:
         if token_id == NOTHING:
-            return "nothing"
-        note = f" ({looked.truth_note})" if token_id == looked.target else ""
-        return f"{looked.name_of(token_id)}{note}"
+            return say("nothing")
+        token = looked.name_of(token_id)
+        return f"{token} ({looked.truth_note})" if token_id == looked.target else token
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         token_id = st.selectbox(
-            say("logit"), ids, format_func=name, key=TOKEN, width=230, persist_state="session"
+            say("of"), ids, format_func=name, key=TOKEN, width=230, persist_state="session"
         )
         against = st.selectbox(
-            say("minus_logit"), others, format_func=name, key=AGAINST, width=230, persist_state="session",
-            help=say("difference_two_logits_logarithm"),
+            say("minus"), others, format_func=name, key=AGAINST, width=230, persist_state="session",
+            help=say("minus_help"),
         )  # fmt: skip
     return int(token_id), None if against in (NOTHING, token_id) else int(against)
 
 
 def _bars(looked: Looked, found: Contributions, token_id: int, against: int | None) -> None:
-    labels, values = grouped(found)
-    what = say("logit_2", name_of=looked.name_of(token_id))
-    if against is not None:
-        what += say("minus_logit_2", name_of=looked.name_of(against))
-    st.markdown(f"**{literal(what[0].upper() + what[1:])}**, {looked.place()}")
-    strongest = labels[int(np.abs(values).argmax())]
+    bars = grouped(found)
+    labels, values = [_label(bar) for bar in bars], [bar.value for bar in bars]
+    token = looked.name_of(token_id)
+    strongest = {"strongest": labels[int(np.abs(values).argmax())], "total": found.total}
+    if against is None:
+        st.markdown(say("logit", token=literal(token), place=looked.place()))
+        alt = say("alt.logit", token=token, **strongest)
+    else:
+        other = looked.name_of(against)
+        st.markdown(
+            say("difference", token=literal(token), other=literal(other), place=looked.place())
+        )
+        alt = say("alt.difference", token=token, other=other, **strongest)
     fig = viz.signed_bars(
         labels,
         values,
-        unit=say("added_logit") if against is None else say("added_difference_logits"),
-        alt=say("what_each_part_adds", what=what, strongest=strongest, total=found.total),
-        total=("sum", float(np.sum(values))),
+        unit=say("unit.logit") if against is None else say("unit.difference"),
+        alt=alt,
+        total=(say("sum"), float(np.sum(values))),
     )
     show(fig, key="inside_parts")
 
 
-def grouped(found: Contributions) -> tuple[list[str], list[float]]:
+class Bar(NamedTuple):
+    """A part of the model and what it adds.
+
+    Attributes:
+        group: what it is: embedding, position, attention, mlp or bias.
+        value: added to the logit.
+        block: counted from 1; 0 for what belongs to none.
+    """
+
+    group: str
+    value: float
+    block: int = 0
+
+
+def grouped(found: Contributions) -> list[Bar]:
     """Bars in the order of the model: embedding, position, each block's two halves, all norms' biases."""
     kinds = {part.kind for part in found.parts}
-    labels, values = ["embedding"], [found.of("token")]
+    bars = [Bar("embedding", found.of("token"))]
     if "position" in kinds:
-        labels, values = [*labels, "position"], [*values, found.of("position")]
+        bars.append(Bar("position", found.of("position")))
     for layer in range(max(part.layer for part in found.parts) + 1):
-        labels += [f"attention {layer + 1}", f"MLP {layer + 1}"]
-        values += [found.of("attention", layer), found.of("mlp", layer)]
+        bars.append(Bar("attention", found.of("attention", layer), layer + 1))
+        bars.append(Bar("mlp", found.of("mlp", layer), layer + 1))
     if "norm bias" in kinds:
         biases = (v for p, v in zip(found.parts, found.values, strict=True) if p.kind == "norm bias")
-        labels, values = [*labels, "norm’s bias"], [*values, float(sum(biases))]
-    return labels, values
+        bars.append(Bar("bias", float(sum(biases))))
+    return bars
+
+
+def _label(bar: Bar) -> str:
+    return say(f"bar.{bar.group}", n=bar.block)
 
 
 def _sum(looked: Looked, found: Contributions, against: int | None) -> None:
-    labels, values = grouped(found)
     groups: dict[str, float] = {}
-    for label, value in zip(labels, values, strict=True):
-        group = "MLPs" if label.startswith("MLP") else label.rstrip("0123456789 ")
-        groups[group] = groups.get(group, 0.0) + value
+    for bar in grouped(found):
+        name = say(f"group.{bar.group}")
+        groups[name] = groups.get(name, 0.0) + bar.value
     left = "z" if against is None else r"\Delta z"
     st.latex(worked_inside.logit_sum(list(groups), list(groups.values()), left=left))
     config = looked.model.config
     if config.norm_place == "pre":
         st.latex(worked_inside.frozen_norm(config.norm, float(found.divisors[0])))
-        mean = say("taking_off_mean_linear") if config.norm == "layernorm" else "Only"
-        st.caption(say("u_tokens_row_output", mean=mean))
+        st.caption(say("held.layernorm") if config.norm == "layernorm" else say("held.rmsnorm"))
     else:
         low, high = float(found.divisors.min()), float(found.divisors.max())
         st.caption(
             say(
-                "model_has_norms_stream",
-                n_divisors=len(found.divisors),
+                "held.post",
+                n=len(found.divisors),
                 low=viz.format_number(low),
                 high=viz.format_number(high),
             )
@@ -129,8 +152,8 @@ def _heads(looked: Looked, found: Contributions) -> None:
             grid[part.layer, part.head] = value
         elif part.kind == "attention bias":
             grid[part.layer, n_head] = value
-    columns = [*(str(h + 1) for h in range(n_head)), *(["bias"] if biased else [])]
-    st.markdown(say("attention_head_head"))
+    columns = [*(str(h + 1) for h in range(n_head)), *([say("bias")] if biased else [])]
+    st.markdown(say("by_head"))
     fig = viz.cell_map(
         [str(layer + 1) for layer in range(n_layer)],
         columns,
@@ -138,15 +161,15 @@ def _heads(looked: Looked, found: Contributions) -> None:
         texts=viz.cell_numbers(grid),
         hover=[
             [
-                f"block {i + 1}, {'bias' if c == 'bias' else 'head ' + c}\nadds {v:.6g}"
-                for c, v in zip(columns, row, strict=True)
+                say("hover.head", block=i, head=h, value=v) if h <= n_head else say("hover.bias", block=i, value=v)
+                for h, v in enumerate(row, start=1)
             ]
-            for i, row in enumerate(grid)
-        ],  # fmt: skip
+            for i, row in enumerate(grid, start=1)
+        ],
         scale="signed",
-        unit=say("added_logit"),
-        x_title="head",
-        y_title="block",
-        alt=say("what_each_adds_logit", n_layer=counted(n_layer * n_head, "head")),
+        unit=say("unit.logit"),
+        x_title=say("axis.head"),
+        y_title=say("axis.block"),
+        alt=say("alt.heads", heads=counted(n_layer * n_head, "head")),
     )
     show(fig, key="inside_by_head")

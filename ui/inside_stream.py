@@ -14,14 +14,14 @@ from wording import words
 
 say = words("ui.inside_stream")
 
-# What is shown -> (name of the field, scale, unit of the key, whether there is a value for the embedding)
+# What is shown -> (name of the field, scale, whether there is a value for the embedding)
 SHOWN = {
-    "length": ("lengths", "size", "length of the stream (L2 norm)", True),
-    "attention adds": ("attention", "size", "length of what attention adds (L2 norm)", False),
-    "MLP adds": ("mlp", "size", "length of what the MLP adds (L2 norm)", False),
-    "attention’s direction": ("attention_cosine", "signed", "cosine of attention’s update and stream", False),
-    "MLP’s direction": ("mlp_cosine", "signed", "cosine of the MLP’s update and stream", False),
-    "MLP’s share": ("mlp_share", "probability", "MLP / (attention + MLP), lengths", False),
+    "length": ("lengths", "size", True),
+    "attention": ("attention", "size", False),
+    "mlp": ("mlp", "size", False),
+    "attention-direction": ("attention_cosine", "signed", False),
+    "mlp-direction": ("mlp_cosine", "signed", False),
+    "mlp-share": ("mlp_share", "probability", False),
 }
 
 
@@ -30,7 +30,7 @@ def draw(looked: Looked) -> None:
     found = stream(looked.trace)
     shown = st.segmented_control(
         say("cells"), list(SHOWN), default="length", required=True, key="inside_stream_shown",
-        persist_state="session",
+        persist_state="session", format_func=say.table("shown").__getitem__,
     )  # fmt: skip
     left, right = st.columns([3, 2], gap="medium")
     n_layer = len(looked.trace.residual) - 1
@@ -44,16 +44,21 @@ def draw(looked: Looked) -> None:
         _added(looked, found, layer)
 
 
+def _block(n: int) -> str:
+    return say("block", n=n) if n else say("embedding")
+
+
 def _map(looked: Looked, found: Stream, shown: str, layer: int) -> None:
-    name, scale, unit, with_embedding = SHOWN[shown]
+    name, scale, with_embedding = SHOWN[shown]
+    unit = say(f"unit.{shown}")
     rows, names = looked.rows(), looked.names
     values: NDArray = getattr(found, name)[:, rows[0] : rows[-1] + 1].T  # (P, layers)
     columns = looked.layers if with_embedding else looked.layers[1:]
     first = 0 if with_embedding else 1
 
     def hover(p: int, column: int) -> str:
-        where = say("embedding") if column + first == 0 else f"block {column + first}"
-        return f"position {rows[p]}: {names[rows[p]]}\n{where}\n{unit}: {values[p, column]:.6g}"
+        where = say("hover", n=rows[p], token=names[rows[p]])
+        return f"{where}\n{_block(column + first)}\n{unit}: {values[p, column]:.6g}"
 
     fig = viz.cell_map(
         looked.row_labels(),
@@ -63,13 +68,13 @@ def _map(looked: Looked, found: Stream, shown: str, layer: int) -> None:
         hover=[[hover(p, c) for c in range(len(columns))] for p in range(len(rows))],
         scale=scale,
         unit=unit,
-        x_title=say("after_block") if with_embedding else say("block"),
-        y_title="position",
+        x_title=say("axis.after") if with_embedding else say("axis.in"),
+        y_title=say("axis.position"),
         alt=say(
-            "at_and",
+            "alt",
             unit=unit,
-            n_rows=counted(len(rows), "position"),
-            n_columns=counted(len(columns), "layer"),
+            positions=counted(len(rows), "position"),
+            layers=counted(len(columns), "layer"),
         ),
         chosen=(looked.position - rows[0], layer - first if layer >= first else None),
         color=looked.color,
@@ -88,7 +93,7 @@ def _one(looked: Looked, found: Stream, n_layer: int) -> int:
     layer = int(
         st.select_slider(
             say("look"), range(n_layer + 1), key=LAYER, persist_state="session",
-            format_func=lambda n: f"block {n}" if n else say("embedding"),
+            format_func=_block,
         )
     )  # fmt: skip
     t = looked.position
@@ -106,12 +111,12 @@ def _added(looked: Looked, found: Stream, layer: int) -> None:
     """The chosen block's update worked out."""
     t = looked.position
     if not layer:
-        st.caption(say("embedding_starts_stream_choose"))
+        st.caption(say("starts"))
         return
     before, added = float(found.lengths[layer - 1, t]), float(found.attention[layer - 1, t])
-    st.markdown(say("block_attention_added_stream", layer=layer))
+    st.markdown(say("added", n=layer))
     if added > 0 and before > 0:
         st.latex(worked_inside.longer(before, added, float(found.attention_cosine[layer - 1, t])))
         st.latex(worked_inside.share(float(found.mlp[layer - 1, t]), added))
     after_norm = looked.model.config.norm_place == "post"
-    st.caption(say("cos_1_if_points") + (say("model_norm_follows_each") if after_norm else ""))
+    st.caption(say("cosine_and_norm") if after_norm else say("cosine"))

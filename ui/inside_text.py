@@ -90,12 +90,12 @@ class Looked:
         names = self.names
         return [f"{t} {names[t]}" for t in self.rows()]
 
-    def place(self, title: str = "") -> str:
+    def place(self) -> str:
         """The chosen token in words, for Markdown."""
         name = lesson.literal(self.names[self.position])
         if self.masked:
-            return say("position_where_hidden", title=title, position=self.position, name=name)
-        return f"{title}position {self.position}, after “{name}”"
+            return say("place.hidden", n=self.position, token=name)
+        return say("place.after", n=self.position, token=name)
 
     def choose(self, position: int) -> None:
         """For a callback: look at another position."""
@@ -105,7 +105,7 @@ class Looked:
         """Say which positions are drawn, if not all."""
         rows, n = self.rows(), len(self.trace.ids)
         if len(rows) < n:
-            st.caption(say("positions_0_drawn_choose", rows=rows[0], rows_2=rows[-1], n=n - 1))
+            st.caption(say("drawn", first=rows[0], last=rows[-1], end=n - 1))
 
 
 def look(ref: ModelRef, text: str) -> Looked:

@@ -18,7 +18,7 @@ say = words("ui.masking_meaning")
 
 PART, LAYER = "masking_meaning_part", "masking_meaning_layer"
 FIRST, SECOND, WORD = "masking_meaning_a", "masking_meaning_b", "masking_meaning_word"
-PAIR, USES, SENTENCES = "A word in two texts", "All its uses", "Nearest sentences"
+PAIR, USES, SENTENCES = "two-texts", "all-uses", "nearest-sentences"
 KEEP: dict[str, Any] = {"persist_state": "session"}
 USED = "masking_meaning_used"
 SOME = ("cold", "orange", "golden", "her", "honey", "well")  # words with more than one use in the stories
@@ -42,20 +42,12 @@ def _take(a: str, b: str, word: str, part: str) -> None:
     state[FIRST], state[SECOND], state[WORD], state[USED], state[PART] = a, b, word, word, part
 
 
-TRY = (
-    lesson.Step(
-        "“her” for a person, or for what is hers: only what follows tells.",
-        "Compare “her”", _take, (*HER, PAIR),
-    ),
-    lesson.Step(
-        "Two wells with different left sides: now the causal model’s vectors differ too.",
-        "Compare “well”", _take, (*LEFT, PAIR),
-    ),
-    lesson.Step(
-        "“cold” in many stories: which of them does each model find alike?",
-        "Look at all uses of “cold”", _take, (*COLD, USES),
-    ),
-)  # fmt: skip
+def _try() -> list[lesson.Step]:
+    return [
+        lesson.Step(say("try_her"), say("compare", word=HER[2]), _take, (*HER, PAIR)),
+        lesson.Step(say("try_well"), say("compare", word=LEFT[2]), _take, (*LEFT, PAIR)),
+        lesson.Step(say("try_cold"), say("all_uses", word=COLD[2]), _take, (*COLD, USES)),
+    ]
 
 
 def _first_texts(both: Both) -> tuple[str, str, str]:
@@ -75,9 +67,10 @@ def draw(both: Both) -> None:
     for key, value in zip((FIRST, SECOND, WORD), _first_texts(both), strict=True):
         state.setdefault(key, value)
     state.setdefault(PART, PAIR)
+    parts = say.table("parts")
     part = st.segmented_control(
-        say("shown"), [PAIR, USES, SENTENCES], key=PART, required=True, wrap=True, label_visibility="collapsed",
-        **KEEP,
+        say("shown"), list(parts), format_func=parts.get, key=PART, required=True, wrap=True,
+        label_visibility="collapsed", **KEEP,
     )  # fmt: skip
     if part == PAIR:
         _texts()
@@ -96,7 +89,7 @@ def draw(both: Both) -> None:
         _pair(both, word, layer)
     else:
         st.info(say("two_texts_have_no"))
-    lesson.try_this(*TRY, key="masking_meaning_try")
+    lesson.try_this(*_try(), key="masking_meaning_try")
 
 
 def _layer(both: Both) -> int:
@@ -107,7 +100,7 @@ def _layer(both: Both) -> int:
     return int(
         st.select_slider(
             say("vectors_after_block"), range(n_layer + 1), key=LAYER, width=240,
-            format_func=lambda n: str(n) if n else "embedding", **KEEP,
+            format_func=lambda n: str(n) if n else say("zeroth"), **KEEP,
         )
     )  # fmt: skip
 
@@ -150,7 +143,7 @@ def _pair(both: Both, word: str, layer: int) -> None:
         try:
             found[kind] = meaning_data.pair(ref, a, b, word, 0, 0)
         except ValueError as error:
-            st.warning(f"{meaning_data.KINDS[kind].capitalize()} model: {literal(str(error))}")
+            st.warning(f"{meaning_data.name_of(kind)}: {literal(str(error))}")
     if not found:
         return
     left, right = st.columns([3, 2], gap="medium")
@@ -164,7 +157,7 @@ def _pair(both: Both, word: str, layer: int) -> None:
         columns = st.columns(len(found))
         for column, (kind, pair) in zip(columns, found.items(), strict=True):
             with column:
-                st.markdown(f"**{meaning_data.KINDS[kind].capitalize()} model, {place(layer)}**")
+                st.markdown(f"**{meaning_data.name_of(kind)}, {place(layer)}**")
                 _formula(both, kind, pair, layer)
 
 
@@ -176,14 +169,14 @@ def place(layer: int) -> str:
 def _say(kind: str, pair: meaning_data.Pair, layer: int) -> None:
     """What one model's two vectors are like, in words."""
     found, cosine = pair.found, float(pair.found.cosines[layer])
-    number = "none" if not np.isfinite(cosine) else format_number(cosine, 4)
+    number = say("no_cosine") if not np.isfinite(cosine) else format_number(cosine, 4)
     if found.largest[layer] == 0 and np.isfinite(cosine):
-        number = "exactly 1"
-    st.metric(say("cosine_model", kinds=meaning_data.KINDS[kind], place=place(layer)), number, border=True)
+        number = say("exactly_1")
+    st.metric(say(f"cosine.{kind}", place=place(layer)), number, border=True)
     words = [_why(kind, found)]
     if max(found.n_tokens) > 1:
         a, b = found.n_tokens
-        words.append(say("word_cut_into_tokens", a=a if a == b else f"{a} and {b}"))
+        words.append(say("word_cut_alike", n=a) if a == b else say("word_cut_differently", a=a, b=b))
     if pair.unused:
         words.append(say("start_text_did_not"))
     st.caption(" ".join(words))
@@ -196,8 +189,7 @@ def _why(kind: str, found: TwoContexts) -> str:
         return say("reads_whole_text_what") if found.same_left and gap > 0 else say("reads_whole_text_both")
     if not found.same_left:
         return say("up_word_texts_differ")
-    same = say("not_single_number_differs") if gap == 0 else say("no_number_differs_more", gap=gap)
-    return say("up_word_both_texts", same=same)
+    return say("same_left_same_numbers") if gap == 0 else say("same_left_small_gap", gap=gap)
 
 
 def _formula(both: Both, kind: str, pair: meaning_data.Pair, layer: int) -> None:

@@ -24,8 +24,6 @@ from wording import words
 say = words("ui.masking_paid")
 
 SCROLLS = 60  # tokens
-PAID = {"Tokens read": "tokens read", "Targets scored": "targets scored"}
-LOSSES = {"clm": "loss (nats per token)", "mlm": "masked-token loss (nats per hidden token)"}
 WAY = 0.95  # share of the way from the first loss to the floor
 
 
@@ -122,7 +120,7 @@ def _colors(surprise: list[float], vocab_size: int) -> list[str]:
 
 def _totals(scored: int, n: int, nats: float, name: str, loss: float) -> None:
     with st.container(horizontal=True):
-        st.metric(say("positions_scored_pass"), f"{scored:,} of {n:,} ({scored / n:.0%})", border=True)
+        st.metric(say("positions_scored_pass"), say("scored_of_all", scored=scored, n=n, share=scored / n), border=True)
         st.metric(say("their_surprise_together"), viz.format_nats(nats), border=True)
         st.metric(name, viz.format_number(loss), border=True)
 
@@ -170,13 +168,14 @@ def _trainings(both: Both) -> None:
 def _curves(refs: list[ModelRef], prices: dict[str, Price], learned: dict[str, Learning]) -> None:
     if not refs:
         return
+    units = say.table("unit")
     unit = st.segmented_control(
-        say("against"), list(PAID), default=say("tokens_read"), required=True, key="masking_against",
-        persist_state="session", label_visibility="collapsed",
+        say("against"), list(units), default="tokens-read", required=True, key="masking_against",
+        format_func=units.get, persist_state="session", label_visibility="collapsed",
     )  # fmt: skip
     paid = {
         ref.id: [
-            step * (prices[ref.id].tokens if unit == "Tokens read" else prices[ref.id].targets)
+            step * (prices[ref.id].tokens if unit == "tokens-read" else prices[ref.id].targets)
             for step in learned[ref.id].steps
         ]
         for ref in refs
@@ -186,8 +185,8 @@ def _curves(refs: list[ModelRef], prices: dict[str, Price], learned: dict[str, L
         with column:
             st.markdown(f"**{literal(ref.label)}**")
             fig = paid_curve(
-                paid[ref.id], learned[ref.id].losses, objective=ref.objective, x_title=PAID[str(unit)],
-                y_title=LOSSES[ref.objective], span=span, floor=learned[ref.id].floor,
+                paid[ref.id], learned[ref.id].losses, objective=ref.objective, x_title=say(f"axis.{unit}"),
+                y_title=say(f"loss.{ref.objective}"), span=span, floor=learned[ref.id].floor,
             )  # fmt: skip
             show(fig, key=f"masking_curve_{ref.objective}")
     st.caption(say("two_heights_different_quantities"))
@@ -234,33 +233,34 @@ def _difference(refs: list[ModelRef]) -> str:
     width = resources.load(refs[1]).model.config.d_model
     if apart == width:
         return say("equal_size_they_differ", apart=apart, width=width)
-    more = "more" if apart > 0 else "fewer"
-    return say("not_equal_size_masked", apart=abs(apart), more=more)
+    return say("masked_has_more", apart=apart) if apart > 0 else say("masked_has_fewer", apart=-apart)
 
 
 def _facts(ref: ModelRef, cost: Price | None, learning: Learning | None) -> dict[str, str]:
     checkpoint = resources.load(ref)
     shape = checkpoint.model.config
     facts = {
-        "parameters": f"{ref.n_params:,}",
-        "shape": say("layers_heads_width", n_layer=shape.n_layer, n_head=shape.n_head, d_model=shape.d_model),
-        "steps": f"{ref.step:,}",
+        say("fact.parameters"): f"{ref.n_params:,}",
+        say("fact.shape"): say("layers_heads_width", n_layer=shape.n_layer, n_head=shape.n_head, d_model=shape.d_model),
+        say("fact.steps"): f"{ref.step:,}",
     }
     if cost is not None:
         facts |= {
-            "tokens read": f"{ref.step * cost.tokens:,}",
-            "targets scored": f"{ref.step * cost.targets:,.0f}" + (" expected" if cost.share < 1 else ""),
-            "signal per pass": say("positions", targets=cost.targets, tokens=cost.tokens, share=cost.share),
+            say("fact.tokens"): f"{ref.step * cost.tokens:,}",
+            say("fact.targets"): say("expected", n=ref.step * cost.targets)
+            if cost.share < 1
+            else f"{ref.step * cost.targets:,.0f}",
+            say("fact.signal"): say("positions", targets=cost.targets, tokens=cost.tokens, share=cost.share),
         }
     if cost is not None and learning is not None and (step := learning.step_of(WAY)) is not None:
-        facts |= {f"{WAY:.0%} of the way to its floor: tokens read": f"{step * cost.tokens:,}"}
-        facts |= {f"{WAY:.0%} of the way to its floor: targets scored": f"{step * cost.targets:,.0f}"}
+        facts[say("fact.way_tokens", way=WAY)] = f"{step * cost.tokens:,}"
+        facts[say("fact.way_targets", way=WAY)] = f"{step * cost.targets:,.0f}"
     report = checkpoint.info.get("report") or {}
-    name = {"clm": say("loss_nats_per_token_2"), "mlm": say("masked_token_loss_nats_2")}[ref.objective]
+    kind = ref.objective
     for key, label in (
-        ("loss", name),
-        ("floor", say("floor", name=name)),
-        ("kl", say("exact_kl", strip=name.split(chr(44))[1].strip())),
+        ("loss", say(f"fact_loss.{kind}")),
+        ("floor", say(f"fact_floor.{kind}")),
+        ("kl", say(f"fact_kl.{kind}")),
     ):
         if isinstance(report.get(key), int | float):
             facts[label] = f"{report[key]:.4f}"

@@ -24,7 +24,7 @@ say = words("ui.masking_pair")
 
 TEXT = TextChoice("pair", ("pasted", "uploaded", "python-docs", "stories"))
 GROUP = "pair-"
-KINDS = {"clm": "causal", "mlm": "masked"}
+KINDS = {"clm": "causal", "mlm": "masked"}  # labels of the runs in their group
 LONG = 20_000  # bytes from which on a vocabulary of pieces is learned; a shorter text is cut into characters
 STEPS = (100, 200, 400, 800, 1500, 3000)
 EXCERPT = 120  # characters of the text that are shown to the new pair
@@ -82,9 +82,10 @@ def _kind(kind: str) -> None:
 
 
 def _settings() -> None:
+    sizes = say.table("size")
     st.segmented_control(
         say("size_both"), [size.name for size in SIZES[:3]], default=SIZES[0].name, required=True,
-        key="pair_size", persist_state="session",
+        key="pair_size", format_func=sizes.get, persist_state="session",
     )  # fmt: skip
     st.select_slider(say("steps_both"), STEPS, 400, key="pair_steps", persist_state="session")
 
@@ -105,7 +106,7 @@ def _text() -> tuple[Corpus, Tokenizer]:
     return text, _vocabulary(text.sha256, text)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Learning a vocabulary …")
+@st.cache_resource(max_entries=8, show_spinner=say.later("learning"))
 def _vocabulary(fingerprint: str, _corpus: Corpus) -> Tokenizer:
     return make_tokenizer("bpe" if len(_corpus.text.encode()) > LONG else "characters", _corpus, 512)
 
@@ -148,7 +149,7 @@ def specs(text: Corpus, tokenizer: Tokenizer, size: Size, steps: int) -> "list[R
     mark = hashlib.sha256(f"{text.sha256} {size.name} {steps}".encode()).hexdigest()[:8]
     return [
         RunSpec(
-            name=f"{text.name}, {label}",
+            name=say(f"run.{objective}", text=text.title),
             corpus=text,
             tokenizer=tokenizer,
             model=shapes[objective],
@@ -166,15 +167,15 @@ def _in_words(text: Corpus, tokenizer: Tokenizer, size: Size, steps: int) -> str
     shapes, training = _configs(tokenizer, size, steps)
     plan = make_plan(text, tokenizer, size.context_length)
     n = [parameter_count(shape) for shape in shapes.values()]
-    each = training_settings.seconds(shapes["clm"], training)
+    each = duration(training_settings.seconds(shapes["clm"], training))
     return say(
-        "learn_causal_model_has",
-        train_tokens=counted(plan.train_tokens, "token"),
-        vocab_size=counted(tokenizer.vocab_size, "kind"),
-        n=n[0],
-        n_2=n[1],
-        n_3=n[1] - n[0],
-        each=duration(each),
+        "what_is_trained",
+        tokens=counted(plan.train_tokens, "token"),
+        kinds=counted(tokenizer.vocab_size, "kind"),
+        causal=n[0],
+        masked=n[1],
+        more=n[1] - n[0],
+        each=each,
         notice=plan.notice,
     )
 
@@ -238,11 +239,8 @@ def _bars(was_active: bool, was_ready: bool) -> None:
             st.progress(
                 min(info.step / max(info.steps, 1), 1.0),
                 text=say(
-                    "step",
-                    capitalize=KINDS[objective].capitalize(),
-                    color=color,
-                    icon=icon,
-                    state_name=state_name(info.state),
+                    f"bar.{objective}",
+                    state=f":{color}[{icon} {state_name(info.state)}]",
                     step=info.step,
                     steps=info.steps,
                 ),
@@ -258,16 +256,15 @@ def _latest(info: "RunInfo") -> str:
     evals = [r for r in resources.run_store().history(info.id) if r["kind"] == "eval"]
     words = [literal(info.message)] if info.message else []
     if evals:
-        name = {"clm": "Loss", "mlm": say("masked_token_loss")}[info.model.objective]
-        unit = {"clm": say("nats_per_token"), "mlm": say("nats_per_hidden_token")}[info.model.objective]
-        for key, of in (("val_loss", say("held_out_text")), ("train_loss", say("training_text"))):
+        for key in ("val_loss", "train_loss"):
             if evals[-1].get(key) is not None:
-                words.append(f"{name} on {of}: {format_number(float(evals[-1][key]))} {unit}.")
+                number = format_number(float(evals[-1][key]))
+                words.append(say(f"latest.{info.model.objective}_{key}", loss=number))
                 break
     if info.active and info.eta_s:
-        words.append(say("about_left", eta_s=duration(info.eta_s)))
+        words.append(say("about_left", left=duration(info.eta_s)))
     if info.queue_place:
-        words.append(say("number_queue", queue_place=info.queue_place))
+        words.append(say("number_queue", place=info.queue_place))
     return " ".join(words) or say("no_number_yet")
 
 

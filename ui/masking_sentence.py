@@ -24,20 +24,14 @@ TWICE = (
     "loud noise in the garden."
 )
 TYPED = "Once upon a time, there was a [MASK] called Nora. She"
-TRY = (
-    lesson.Step(
-        "Hide a name that comes back later: from both sides it is all but certain.",
-        "Max once", hiding.story, (TWICE, "Max", True),
-    ),
-    lesson.Step(
-        "Hide it both times: only “He” still tells something about it.",
-        "Max twice", hiding.story, (TWICE, "Max", False),
-    ),
-    lesson.Step(
-        r"Type the gap yourself: on this page \[MASK\] is one hidden token.",
-        "Type a gap", hiding.story, (TYPED, "", False),
-    ),
-)  # fmt: skip
+
+
+def _try() -> list[lesson.Step]:
+    return [
+        lesson.Step(say("hide_once"), say("max_once"), hiding.story, (TWICE, "Max", True)),
+        lesson.Step(say("hide_twice"), say("max_twice"), hiding.story, (TWICE, "Max", False)),
+        lesson.Step(say("type_it_yourself"), say("type_a_gap"), hiding.story, (TYPED, "", False)),
+    ]
 
 
 def draw(both: Both) -> None:
@@ -47,7 +41,7 @@ def draw(both: Both) -> None:
         st.info(say("nothing_hidden_press_token"))
     else:
         _guesses(both, place)
-    lesson.try_this(*TRY)
+    lesson.try_this(*_try())
 
 
 def _guesses(both: Both, place: int) -> None:
@@ -90,21 +84,16 @@ def _winner(both: Both, place: int, masked: Side, causal: Side) -> None:
         return
     gap = masked.log_prob - causal.log_prob
     name = literal(viz.visible(both.text.seen[place].data))
-    winner = "masked" if gap > 0 else "causal"
     with st.container(border=True):
         if abs(gap) < 5e-4:
             st.markdown(say("tie_both_models_give", name=name))
         else:
-            times = f"{viz.format_number(math.exp(min(abs(gap), 700)))} times"
-            st.markdown(
-                say(
-                    "model_wins_gap_gives",
-                    winner=winner,
-                    name=name,
-                    times=times,
-                    format_nats=viz.format_nats(abs(gap)),
-                )
-            )
+            by = {
+                "name": name,
+                "times": viz.format_number(math.exp(min(abs(gap), 700))),
+                "nats": viz.format_nats(abs(gap)),
+            }
+            st.markdown(say("masked_wins", **by) if gap > 0 else say("causal_wins", **by))
         if both.same_tokens:
             _why(both, place, masked, causal)
         else:
@@ -118,9 +107,8 @@ def _why(both: Both, place: int, masked: Side, causal: Side) -> None:
     true_m, true_c = masked.true_prob, causal.true_prob
     n_right = len(both.text.seen) - 1 - place
     n_gaps = sum(i != place for i in both.hidden)
-    sees = say("masked_model_also_reads", n_right=counted(n_right, "token"))
-    sees += say("but_hidden_alone", n_gaps=counted(n_gaps, 'other token'), word='is' if n_gaps == 1 else 'are') \
-        if n_gaps else "."  # fmt: skip
+    right, gaps = counted(n_right, "token"), counted(n_gaps, "other token")
+    sees = say("reads_but_hidden", n=n_gaps, right=right, gaps=gaps) if n_gaps else say("reads", right=right)
     if not (p_m and p_c):
         st.caption(sees)
         return
@@ -128,16 +116,11 @@ def _why(both: Both, place: int, masked: Side, causal: Side) -> None:
     if why.tells is None or why.learned is None or true_m is None or true_c is None:
         st.caption(say("exact_answers_not_known", sees=sees))  # fmt: skip
     else:
-        grows = "grows" if why.tells > 0 else "falls"
         if abs(why.tells) < 5e-4:
             told = say("exact_reader_makes_no")
         else:
-            told = say(
-                "exact_reader_probability_left",
-                grows=grows,
-                format_prob=viz.format_prob(true_c),
-                format_prob_2=viz.format_prob(true_m),
-            )
+            probs = {"left": viz.format_prob(true_c), "shown": viz.format_prob(true_m)}
+            told = say("exact_grows", **probs) if why.tells > 0 else say("exact_falls", **probs)
         st.markdown(say("why", sees=sees, told=told))
     st.latex(worked_masking.lead(p_m, p_c, true_m, true_c))
 

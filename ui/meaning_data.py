@@ -17,10 +17,14 @@ from wording import words
 
 say = words("ui.meaning_data")
 
-KINDS = {"clm": "causal", "mlm": "masked"}
 SENTENCES = 150  # in the small set
 USES = 60  # of a word, each in another story
 SEED = 1
+
+
+def name_of(kind: str) -> str:
+    """What a heading calls one of the two models, by its objective."""
+    return say(f"model.{kind}")
 
 
 def models(both: Both) -> dict[str, ModelRef]:
@@ -64,7 +68,7 @@ def _ids(tokens: list[Token]) -> list[int]:
     return [token.id for token in tokens]
 
 
-@st.cache_resource(max_entries=16, show_spinner="Looking for the word in stories …")
+@st.cache_resource(max_entries=16, show_spinner=say.later("looking"))
 def uses(ref: ModelRef, word: str) -> list[Use]:
     """Uses of a word in held-out stories, as this model's tokens."""
     try:
@@ -73,7 +77,7 @@ def uses(ref: ModelRef, word: str) -> list[Use]:
         return []  # a vocabulary of characters that the stories have more of
 
 
-@st.cache_resource(max_entries=16, show_spinner="Reading the stories …")
+@st.cache_resource(max_entries=16, show_spinner=say.later("reading_stories"))
 def use_vectors(ref: ModelRef, word: str) -> NDArray[np.float32]:
     """(N,L+1,C) of the word in each use, at every layer; read-only."""
     model = resources.load(ref).model
@@ -105,13 +109,13 @@ def use_basis(ref: ModelRef, word: str, layer: int) -> Basis:
     return fit_basis(use_vectors(ref, word)[:, layer], 2)
 
 
-@st.cache_resource(max_entries=2, show_spinner="Telling stories …")
+@st.cache_resource(max_entries=2, show_spinner=say.later("telling"))
 def sentences() -> list[str]:
     """The small set."""
     return contexts.story_sentences(SENTENCES, SEED)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the sentences …")
+@st.cache_resource(max_entries=8, show_spinner=say.later("reading_sentences"))
 def sentence_vectors(ref: ModelRef, pooling: str) -> NDArray[np.float32]:
     """(N,L+1,C) of every sentence of the set, at every layer; read-only.
 

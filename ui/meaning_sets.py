@@ -21,16 +21,15 @@ CHOSEN, OWN, SENTENCE, POOLING = (
     "masking_meaning_use", "masking_meaning_own", "masking_meaning_sentence", "masking_meaning_pooling",
 )  # fmt: skip
 NEAR = 5
+EXAMPLE = "She found a blue hat."  # in the language of the stories
 KEEP: dict[str, Any] = {"persist_state": "session"}
-_POOLED = {"mean": "mean of its tokens", "last": "its last token"}
-_VECTOR = {"mean": "the mean of its tokens’ vectors", "last": "that of its last token"}
 
 
 def uses(both: Both, word: str, layer: int) -> None:
     """A map of a word's uses by each model, and how often near ones go on alike."""
     found = meaning_data.uses(both.masked, word)
     if len(found) < 2:
-        st.info(say("stands_1_000_stories", word=literal(word), n_found=len(found)))
+        st.info(say("too_few", word=literal(word), n=len(found)))
         return
     if st.session_state.get(CHOSEN) not in range(len(found)):
         st.session_state[CHOSEN] = 0
@@ -42,7 +41,7 @@ def uses(both: Both, word: str, layer: int) -> None:
     for column, (kind, ref) in zip(columns, meaning_data.models(both).items(), strict=True):
         with column:
             _uses_of(kind, ref, word, layer, int(chosen))
-    st.caption(say("stories_seed_no_shipped", n_found=len(found), seed=meaning_data.SEED))
+    st.caption(say("what_the_map_shows", n=len(found), seed=meaning_data.SEED))
 
 
 def _what_it_buys(both: Both, word: str, layer: int) -> None:
@@ -56,19 +55,19 @@ def _what_it_buys(both: Both, word: str, layer: int) -> None:
     if not rows:
         return
     told = ", ".join(
-        say("models_vectors", n_same=found.n_same, n=found.n, kinds=meaning_data.KINDS[kind])
+        say(f"agree.{kind}", same=found.n_same, all=found.n)
         for kind, found in rows
     )
     chance = format_number(100 * rows[-1][1].chance)
-    st.write(say("each_use_take_use", word=literal(word), told=told, chance=chance))
+    st.write(say("nearest_agree", word=literal(word), told=told, chance=chance))
 
 
 def _uses_of(kind: str, ref: Any, word: str, layer: int, chosen: int) -> None:
     """One model's map, and the uses nearest to the chosen one."""
     found = meaning_data.uses(ref, word)
-    st.markdown(f"**{meaning_data.KINDS[kind].capitalize()} model**")
+    st.markdown(f"**{meaning_data.name_of(kind)}**")
     if chosen >= len(found) or len(found) < 2:
-        st.info(say("models_vocabulary_context_there"))
+        st.info(say("too_few_for_model"))
         return
     vectors = meaning_data.use_vectors(ref, word)[:, layer].astype(np.float64)
     basis = meaning_data.use_basis(ref, word, layer)
@@ -77,7 +76,10 @@ def _uses_of(kind: str, ref: Any, word: str, layer: int, chosen: int) -> None:
     fig = use_map(
         basis.project(vectors),
         after,
-        [f"{viz.clip(use.sentence, 60)} (then {follows})" for use, follows in zip(found, after, strict=True)],
+        [
+            say("use_then", sentence=viz.clip(use.sentence, 60), follows=follows)
+            for use, follows in zip(found, after, strict=True)
+        ],
         shares=(float(basis.shares[0]), float(basis.shares[1])),
         chosen=chosen,
         near=[each.index for each in near],
@@ -85,9 +87,9 @@ def _uses_of(kind: str, ref: Any, word: str, layer: int, chosen: int) -> None:
     show(fig, key=f"masking_meaning_map_{kind}")
     st.table(
         {
-            "cosine": [f"{each.cosine:.3f}" for each in near],
-            "sentence": [literal(found[each.index].sentence) for each in near],
-            "then": [literal(after[each.index]) for each in near],
+            say("column.cosine"): [f"{each.cosine:.3f}" for each in near],
+            say("column.sentence"): [literal(found[each.index].sentence) for each in near],
+            say("column.then"): [literal(after[each.index]) for each in near],
         },
         hide_index=True,
     )
@@ -106,12 +108,13 @@ def sentences(both: Both, layer: int) -> None:
         )
     with right:
         own = st.text_input(
-            say("your_own"), key=OWN, max_chars=1000, placeholder=say("she_found_blue_hat"), **KEEP
+            say("your_own"), key=OWN, max_chars=1000, placeholder=EXAMPLE, **KEEP
         )
     st.session_state.setdefault(POOLING, "mean")
+    pooled = say.table("pooled")
     pooling = str(
         st.segmented_control(
-            say("vector_sentence"), list(_POOLED), format_func=_POOLED.__getitem__, key=POOLING,
+            say("vector_sentence"), list(pooled), format_func=pooled.get, key=POOLING,
             required=True, **KEEP,
         )
     )  # fmt: skip
@@ -121,13 +124,12 @@ def sentences(both: Both, layer: int) -> None:
     for column, (kind, ref) in zip(columns, meaning_data.models(both).items(), strict=True):
         with column:
             _near_sentences(kind, ref, query, pooling, layer)
-    st.caption(
-        say("set_sentences_stories_seed", n_known=len(known), seed=meaning_data.SEED, vector=_VECTOR[pooling])
-    )
+    the_set = say("the_set", n=len(known), seed=meaning_data.SEED)
+    st.caption(f"{the_set} {say(f'vector.{pooling}')} {say('mean_taken_off')}")
 
 
 def _near_sentences(kind: str, ref: Any, query: str, pooling: str, layer: int) -> None:
-    st.markdown(f"**{meaning_data.KINDS[kind].capitalize()} model**")
+    st.markdown(f"**{meaning_data.name_of(kind)}**")
     known = meaning_data.sentences()
     try:
         vectors = meaning_data.sentence_vectors(ref, pooling)[:, layer]
@@ -139,8 +141,8 @@ def _near_sentences(kind: str, ref: Any, query: str, pooling: str, layer: int) -
     near = contexts.nearest(vectors, own, NEAR, leave_out=itself)
     st.table(
         {
-            "cosine": [f"{each.cosine:.3f}" for each in near],
-            "sentence": [literal(known[each.index]) for each in near],
+            say("column.cosine"): [f"{each.cosine:.3f}" for each in near],
+            say("column.sentence"): [literal(known[each.index]) for each in near],
         },
         hide_index=True,
     )

@@ -3,9 +3,17 @@
 import math
 from collections.abc import Callable
 
+from wording import words
+
+say = words("ui.worked")
 LARGEST = 709.0  # exp of more is infinite
 WHOLE = 8  # powers of ten up to which a number is written out
 EXACT = 17  # significant digits after which a float64 is itself again
+
+
+def text(key: str) -> str:
+    """A word of a formula, in LaTeX."""
+    return rf"\text{{{say('formula.' + key)}}}"
 
 
 def tex(x: float, digits: int = 4) -> str:
@@ -15,7 +23,7 @@ def tex(x: float, digits: int = 4) -> str:
     ('-1.234\\times10^{-5}', '1235', '0')
     """
     if not math.isfinite(x):
-        return r"\text{not finite}" if math.isnan(x) else (r"\infty" if x > 0 else r"-\infty")
+        return text("not_finite") if math.isnan(x) else (r"\infty" if x > 0 else r"-\infty")
     if x == 0:
         return "0"
     mantissa, exponent = _parts(x, digits)
@@ -122,9 +130,9 @@ def perplexity(total: float, n: int, n_bytes: int, *, digits: int = 4) -> str:
     shown = tex(-total, n_total)
     return aligned(
         rf"-\ln P &= -\sum_{{t=1}}^{{{n}}} \ln p_t = {shown}",
-        rf"\text{{loss}} &= \frac{{{shown}}}{{{n}}} = {tex(loss, n_loss)}\ \text{{nats}}",
-        rf"\text{{perplexity}} &= e^{{{tex(loss, n_loss)}}} = {tex(_exp(loss), digits)}",
-        rf"\text{{bits per byte}} &= \frac{{{shown}}}{{\ln 2 \cdot {n_bytes}}}"
+        rf"{text('loss')} &= \frac{{{shown}}}{{{n}}} = {tex(loss, n_loss)}\ \text{{nats}}",
+        rf"{text('perplexity')} &= e^{{{tex(loss, n_loss)}}} = {tex(_exp(loss), digits)}",
+        rf"{text('bits_per_byte')} &= \frac{{{shown}}}{{\ln 2 \cdot {n_bytes}}}"
         rf" = {tex(-total / math.log(2) / n_bytes, digits)}",
     )
 
@@ -146,7 +154,7 @@ def attention(dot: float, d_head: int, total: float, *, digits: int = 4, others:
         r"s &= \frac{q \cdot k}{\sqrt{d_{\text{head}}}}"
         rf" = \frac{{{tex(q_k, n)}}}{{\sqrt{{{d_head}}}}} = {tex(score, n)}",
         rf"e^{{s}} &= e^{{{tex(score, n)}}} = {tex(top, n)}",
-        r"\text{weight} &= \frac{e^{s}}{\sum_j e^{s_j}}"
+        rf"{text('weight')} &= \frac{{e^{{s}}}}{{\sum_j e^{{s_j}}}}"
         rf" = \frac{{{tex(top, n)}}}{{{tex(total, n)}}} = {tex(top / rounded(total, n), digits)}",
     )
 
@@ -170,19 +178,19 @@ def _forward(dot: float, d_head: int, n: int) -> tuple[float, float, float]:
 def number_of(data: bytes, token_id: int, vocab_size: int, *, most: int = 10) -> str:
     """From a token's bytes to its id; `most` bytes are written out."""
     pairs = "~".join(f"{byte:02X}" for byte in data[:most]) + (r"\dots" if len(data) > most else "")
-    words = f"{len(data)} byte" + ("s" if len(data) != 1 else "")
+    n_bytes, of = say("bytes", n=len(data)), say("of")
     return (
-        rf"\underbrace{{\texttt{{{pairs}}}}}_{{\text{{{words}}}}} \;\longrightarrow\;"
-        rf" \text{{id }}\mathbf{{{token_id}}} \text{{ of 0 … }}{vocab_size - 1}"
+        rf"\underbrace{{\texttt{{{pairs}}}}}_{{\text{{{n_bytes}}}}} \;\longrightarrow\;"
+        rf" \text{{id }}\mathbf{{{token_id}}} \text{{ {of} 0 … }}{vocab_size - 1}"
     )
 
 
 def bytes_per_token(n_bytes: int, n_tokens: int, *, digits: int = 4) -> str:
     """How much text a token carries."""
-    a_byte, a_token = "byte" + "s" * (n_bytes != 1), "token" + "s" * (n_tokens != 1)
+    top, below = (say(key, n=n).replace(" ", "~") for key, n in (("bytes", n_bytes), ("tokens", n_tokens)))
     return (
-        rf"\frac{{{n_bytes}\ \text{{{a_byte}}}}}{{{n_tokens}\ \text{{{a_token}}}}}"
-        rf" = {tex(n_bytes / n_tokens, digits)}\ \text{{bytes per token}}"
+        rf"\frac{{\text{{{top}}}}}{{\text{{{below}}}}}"
+        rf" = {tex(n_bytes / n_tokens, digits)}\ {text('bytes_per_token')}"
     )
 
 

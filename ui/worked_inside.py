@@ -4,6 +4,9 @@ import math
 from collections.abc import Sequence
 
 from ui.worked import EXACT, aligned, rounded, tex, tie
+from wording import words
+
+say = words("ui.worked_inside")
 
 
 def logit_sum(names: Sequence[str], values: Sequence[float], *, left: str, digits: int = 4) -> str:
@@ -38,7 +41,7 @@ def frozen_norm(norm: str, divisor: float, *, digits: int = 4) -> str:
     """
     above = r"a - \bar a" if norm == "layernorm" else "a"
     return aligned(
-        rf"\text{{adds}}(a) &= u_v \cdot \Bigl(w \odot \frac{{{above}}}{{s}}\Bigr)",
+        rf"\text{{{say('adds')}}}(a) &= u_v \cdot \Bigl(w \odot \frac{{{above}}}{{s}}\Bigr)",
         rf"s &= {tex(divisor, digits)}",
     )
 
@@ -73,7 +76,7 @@ def share(mlp: float, attention: float, *, digits: int = 3) -> str:
     n = tie(lambda m, a: m / (m + a), mlp, attention, digits=digits)
     m, a = tex(mlp, n), tex(attention, n)
     return aligned(
-        r"\text{MLP’s share} &= \frac{\|m\|}{\|a\| + \|m\|}",
+        rf"\text{{{say('share')}}} &= \frac{{\|m\|}}{{\|a\| + \|m\|}}",
         rf"&= \frac{{{m}}}{{{a} + {m}}} = {tex(mlp / (mlp + attention), digits)}",
     )
 
@@ -82,7 +85,7 @@ def change(before: float, after: float, *, digits: int = 4) -> str:
     """The change of the loss, nats per token that is predicted."""
     n = tie(lambda b, a: a - b, before, after, digits=digits)
     return aligned(
-        r"\Delta &= \text{loss without} - \text{loss}",
+        rf"\Delta &= \text{{{say('without')}}} - \text{{{say('loss')}}}",
         rf"&= {tex(after, n)} - {tex(before, n)} = {tex(after - before, digits)}\ \text{{nats}}",
     )
 

@@ -338,8 +338,8 @@ def stream_lengths(
     places = np.arange(len(layers), dtype=np.int32)
     fig = go.Figure()
     for name, values, look in (
-        (say("attention_adds"), attention, {"color": TRUE}),
-        (say("mlp_adds"), mlp, {"color": MODEL, "pattern": {"shape": "/", "size": 5, "solidity": 0.5}}),
+        (say("stream.attention"), attention, {"color": TRUE}),
+        (say("stream.mlp"), mlp, {"color": MODEL, "pattern": {"shape": "/", "size": 5, "solidity": 0.5}}),
     ):
         fig.add_trace(
             go.Bar(
@@ -355,17 +355,17 @@ def stream_lengths(
             x=places,
             y=np.asarray(lengths, dtype=np.float32),
             mode="lines+markers",
-            name=say("stream_after"),
+            name=say("stream.after"),
             line={"color": NEUTRAL, "width": 2},
             marker={"size": 8},
-            hovertemplate=say("br_stream_extra_extra"),
+            hovertemplate="%{x}<br>" + say("stream.hover") + ": %{y:.6g}<extra></extra>",
         )
     )
     names = [f"<b>{escape(name)}</b>" if i == chosen else escape(name) for i, name in enumerate(layers)]
-    fig.update_xaxes(tickvals=places, ticktext=names, title_text="block", showgrid=False)
-    fig.update_yaxes(title_text=say("length_l2_norm_no"), rangemode="tozero")
+    fig.update_xaxes(tickvals=places, ticktext=names, title_text=say("stream.block"), showgrid=False)
+    fig.update_yaxes(title_text=say("stream.length"), rangemode="tozero")
     ends = np.asarray(lengths, dtype=np.float64)
-    alt = say("length_stream_one_position", ends=format_number(ends[0]), ends_2=format_number(ends[-1]))
+    alt = say("stream.alt", first=format_number(ends[0]), last=format_number(ends[-1]))
     return finish(
         fig,
         height=300,
