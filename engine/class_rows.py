@@ -39,8 +39,8 @@ def rows(
     runs: Sequence[RunInfo],
     board: Board | None,
     *,
-    lessons: Collection[str],
     exercises: Collection[str],
+    lessons: Collection[str] | None = None,
 ) -> list[Row]:
     """The lines of a board, in the order of the people's numbers.
 
@@ -50,7 +50,8 @@ def rows(
         runs: all runs of the server.
         board: the standings of one text, for the best of each person; None for none. Causal runs only, as
             masked ones have no bits per byte.
-        lessons, exercises: names that there are; records of others are not counted.
+        exercises: names that there are; records of others are not counted.
+        lessons: the same for lessons; None takes all.
     """
     owners = {info.id: info.owner_hash for info in runs}
     best: dict[str, tuple[float, str]] = {}
@@ -61,7 +62,7 @@ def rows(
     for info in runs:
         updated[info.owner_hash] = max(info.created, updated.get(info.owner_hash, 0.0))
     made = [
-        _row(each, numbers.get(each.person, 0), best.get(each.person), updated, lessons, exercises)
+        _row(each, numbers.get(each.person, 0), best.get(each.person), updated, exercises, lessons)
         for each in people
     ]
     return sorted(made, key=lambda row: row.number)
@@ -72,8 +73,8 @@ def _row(
     number: int,
     best: tuple[float, str] | None,
     updated: Mapping[str, float],
-    lessons: Collection[str],
     exercises: Collection[str],
+    lessons: Collection[str] | None,
 ) -> Row:
     done = {name: each for name, each in progress.exercises.items() if name in exercises}
     times = [*progress.lessons.values(), *(each.time for each in progress.exercises.values())]
@@ -82,7 +83,7 @@ def _row(
         person=progress.person,
         number=number,
         name=progress.name,
-        lessons=sum(name in lessons for name in progress.lessons),
+        lessons=sum(lessons is None or name in lessons for name in progress.lessons),
         right=sum(each.right for each in done.values()),
         tried=len(done),
         active=max(times, default=None),

@@ -1,7 +1,7 @@
 """Classes: a code that students join, and who may see their board. Files on this server only.
 
-One file for a class, $LOUPE_HOME/classes/<code>.json. Of its maker only the hash of their browser's word is kept:
-the word itself gives rights. Who is in a class stands in each person's own record, see progress.py.
+One file for a class, $LOUPE_HOME/classes/<code>.json. Of its maker only the hash of their browser's word is
+kept: the word itself gives rights. Who is in a class stands in each person's own record, see progress.py.
 """
 
 import hashlib

@@ -124,7 +124,12 @@ Maker = Callable[[Random], Made]
 
 
 def number(
-    value: float, unit: str = "", *, whole: bool = False, slips: Mapping[str, float] | None = None, **values: Any
+    value: float,
+    unit: str = "",
+    *,
+    whole: bool = False,
+    slips: Mapping[str, float] | None = None,
+    **values: Any,
 ) -> Made:
     """An exercise that asks for a number; see `Number`. `values` go into its words."""
     mistakes = tuple(Slip(name, float(slip)) for name, slip in (slips or {}).items())

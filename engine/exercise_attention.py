@@ -23,8 +23,8 @@ def attention_weight(rng: Random) -> Made:
             break
     index = rng.randrange(3)
     shape = (1, 1, -1, 4)
-    as_tensor = [torch.tensor(x, dtype=torch.float64).reshape(shape) for x in (q, keys, keys)]
-    weight = float(attend(*as_tensor, None)[1].flatten()[index])
+    query, key = (torch.tensor(x, dtype=torch.float64).reshape(shape) for x in (q, keys))
+    weight = float(attend(query, key, key, None)[1].flatten()[index])
     slips = {
         "not_scaled": softmax(np.array(dots))[index],
         "scaled_by_d": softmax(np.array(dots) / 4)[index],
@@ -80,7 +80,8 @@ def none_masked(rng: Random) -> Made:
 
 def pseudo_likelihood(rng: Random) -> Made:
     """Why a pseudo-log-likelihood is no log-probability of a text."""
-    return Made(concept(rng, ["not_one", "no_chain"], ["negative", "nats", "too_small", "same", "bidirectional"]))
+    wrong = ["negative", "nats", "too_small", "same", "bidirectional"]
+    return Made(concept(rng, ["not_one", "no_chain"], wrong))
 
 
 def which_generates(rng: Random) -> Made:

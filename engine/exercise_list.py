@@ -1,7 +1,13 @@
 """All exercises, by topic and in order, and one of them with the numbers of a seed."""
 
+from engine import exercise_attention as attention
 from engine import exercise_loss as loss
 from engine import exercise_probability as probability
+from engine import exercise_runs as runs
+from engine import exercise_sampling as sampling
+from engine import exercise_targets as targets
+from engine import exercise_tokens as tokens
+from engine import exercise_training as training
 from engine.exercise import SEEDS, Exercise, Maker, Number, generator
 from engine.marking import tolerance
 from wording import words
@@ -9,11 +15,85 @@ from wording import words
 say = words("engine.exercise_list")
 
 TOPICS: dict[str, dict[str, Maker]] = {
+    "tokens": {
+        "utf8-bytes": tokens.utf8_bytes,
+        "first-merge": tokens.first_merge,
+        "merge-saves": tokens.merge_saves,
+        "embedding-parameters": tokens.embedding_parameters,
+        "one-hot-row": tokens.one_hot_row,
+    },
     "probability": {
+        "softmax-equal": probability.softmax_equal,
         "softmax-three": probability.softmax_three,
+        "sigmoid-two": probability.sigmoid_two,
+        "shift-invariance": probability.shift_invariance,
+        "chain-rule": probability.chain_rule,
+        "joint-digits": probability.joint_digits,
+        "n-gram": probability.n_gram,
+        "probability-order": training.probability_order,
     },
     "loss": {
         "minus-log": loss.minus_log,
+        "loss-equal": loss.loss_equal,
+        "sentence-loss": loss.sentence_loss,
+        "cross-entropy": loss.cross_entropy,
+        "loss-gap": loss.loss_gap,
+        "batch-loss": loss.batch_loss,
+        "start-loss": loss.start_loss,
+        "perplexity-of-loss": loss.perplexity_of_loss,
+        "loss-of-perplexity": loss.loss_of_perplexity,
+        "perplexity-of-tokens": loss.perplexity_of_tokens,
+        "nats-to-bits": loss.nats_to_bits,
+        "bits-per-byte": loss.bits_per_byte,
+        "entropy": loss.entropy,
+        "divergence": loss.divergence,
+        "held-out": training.held_out,
+    },
+    "targets": {
+        "shift-targets": targets.shift_targets,
+        "inputs-and-targets": targets.inputs_and_targets,
+        "same-shape": targets.same_shape,
+        "n-targets": targets.n_targets,
+        "why-one-less": targets.why_one_less,
+        "targets-per-step": targets.targets_per_step,
+        "n-windows": targets.n_windows,
+        "logits-shape": targets.logits_shape,
+        "slice-meaning": targets.slice_meaning,
+        "flatten-shape": targets.flatten_shape,
+    },
+    "attention": {
+        "attention-weight": attention.attention_weight,
+        "causal-row": attention.causal_row,
+        "causal-pairs": attention.causal_pairs,
+        "hide-future": targets.hide_future,
+    },
+    "sampling": {
+        "greedy": sampling.greedy,
+        "temperature": sampling.temperature,
+        "top-k": sampling.top_k,
+        "top-p": sampling.top_p,
+        "min-p": sampling.min_p,
+        "effective-choices": sampling.effective_choices,
+        "crop": targets.crop,
+        "generation-order": sampling.generation_order,
+    },
+    "masked": {
+        "masked-targets": attention.masked_targets,
+        "mask-split": attention.mask_split,
+        "none-masked": attention.none_masked,
+        "which-generates": attention.which_generates,
+        "pseudo-likelihood": attention.pseudo_likelihood,
+    },
+    "training": {
+        "training-order": training.training_order,
+        "warm-up": training.warm_up,
+        "tokens-seen": training.tokens_seen,
+        "scaling-ratio": training.scaling_ratio,
+        "run-unigram": runs.run_unigram,
+        "run-stories": runs.run_stories,
+        "run-rates": runs.run_rates,
+        "run-overfit": runs.run_overfit,
+        "run-masked": runs.run_masked,
     },
 }
 IDS = tuple(name for makers in TOPICS.values() for name in makers)

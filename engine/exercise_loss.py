@@ -4,7 +4,6 @@ import math
 from random import Random
 
 import numpy as np
-import torch
 
 from engine import metrics
 from engine.exercise import Made, number
@@ -27,9 +26,9 @@ def minus_log(rng: Random) -> Made:
 def loss_equal(rng: Random) -> Made:
     """The loss when all logits are equal."""
     k, z = rng.choice((2, 2, 3, 4, 5, 8)), rng.choice((0, 0, 1, 2))
-    loss = float(metrics.cross_entropy(torch.full((1, k), float(z), dtype=torch.float64), torch.tensor([0])))
-    return number(math.log(k) if math.isclose(loss, math.log(k), rel_tol=1e-6) else loss, "nats",
-                  slips=_mistaken(loss), logits=[z] * k, k=k)  # fmt: skip
+    part = metrics.softmax_parts([float(z)] * k, 0)
+    loss = part.log_sum - part.logit
+    return number(loss, "nats", slips=_mistaken(loss), logits=[z] * k, k=k)
 
 
 def sentence_loss(rng: Random) -> Made:
@@ -79,18 +78,18 @@ def loss_gap(rng: Random) -> Made:
 
 
 def perplexity_of_loss(rng: Random) -> Made:
-    """exp of a loss."""
+    """Loss to perplexity."""
     loss = rng.randint(21, 69) / 20
     slips = {"two_to": 2**loss, "ten_to": 10**loss, "exp_minus": math.exp(-loss)}
     return number(metrics.perplexity(loss), slips=slips, loss=loss)
 
 
 def loss_of_perplexity(rng: Random) -> Made:
-    """ln of a perplexity."""
+    """Perplexity to loss."""
     n = rng.choice((*range(2, 21), 25, 40, 50, 75, 100))
     loss = float(metrics.surprisal(-math.log(n)))
-    return number(loss, "nats", slips={"log10": math.log10(n), "bits": math.log2(n), "exp": math.exp(n)
-                                       if n < 50 else math.inf}, perplexity=n)  # fmt: skip
+    slips = {"log10": math.log10(n), "bits": math.log2(n), "exp_again": math.exp(n)}
+    return number(loss, "nats", slips=slips, perplexity=n)
 
 
 def perplexity_of_tokens(rng: Random) -> Made:
@@ -125,7 +124,7 @@ def nats_to_bits(rng: Random) -> Made:
 
 
 def _shares(rng: Random, n: int) -> list[float]:
-    """n different probabilities with one digit after the point, or two, that add up to 1."""
+    """As many different probabilities with one digit after the point, or two, that add up to 1."""
     while True:
         cuts = sorted(rng.sample(range(1, 20), n - 1))
         parts = [b - a for a, b in zip([0, *cuts], [*cuts, 20], strict=True)]

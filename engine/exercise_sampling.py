@@ -25,12 +25,12 @@ def temperature(rng: Random) -> Made:
     return number(p, "share", slips=slips, logits=logits, index=index, T=t, scaled=[z / t for z in logits])
 
 
-def _distribution(rng: Random, n: int = 5) -> list[float]:
-    """n different probabilities of two digits, the largest first."""
+def _distribution(rng: Random) -> list[float]:
+    """Five different probabilities of two digits, the largest first."""
     while True:
-        cuts = sorted(rng.sample(range(2, 99), n - 1))
+        cuts = sorted(rng.sample(range(2, 99), 4))
         parts = sorted((b - a for a, b in zip([0, *cuts], [*cuts, 100], strict=True)), reverse=True)
-        if len(set(parts)) == n:
+        if len(set(parts)) == 5:
             return [part / 100 for part in parts]
 
 
@@ -105,4 +105,4 @@ def effective_choices(rng: Random) -> Made:
     """How many equally likely tokens would be as uncertain: exp of the entropy."""
     n = rng.choice((2, 4, 8, 16, 32))
     bits = math.log2(n)
-    return number(n, slips={"entropy": bits, "exp": math.exp(bits)}, bits=int(bits))
+    return number(n, slips={"entropy": bits, "exp_of_bits": math.exp(bits)}, bits=int(bits))

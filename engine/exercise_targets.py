@@ -108,7 +108,7 @@ def n_windows(rng: Random) -> Made:
     starts = torch.arange(n - t)
     rows = windows(torch.arange(n), starts, t + 1)
     assert int(rows[-1, -1]) == n - 1  # one more start would leave the text
-    slips = {"no_overlap": n // (t + 1), "no_overlap_inputs": n // t, "length": n}
+    slips = {"no_overlap": n // (t + 1), "length": n}
     return number(len(rows), "windows", whole=True, slips=slips, N=n, T=t, length=t + 1)
 
 

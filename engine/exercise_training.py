@@ -34,7 +34,7 @@ def scaling_ratio(rng: Random) -> Made:
     times, alpha, floor = rng.choice((2, 4, 10)), rng.choice((0.1, 0.2, 0.25, 0.3, 0.5)), 1.0
     law = Law(np.ones(1), np.ones(1), floor, 1.0, alpha, 1.0, 0.0, 0.95)
     left = float((law(times) - floor) / (law(1) - floor))
-    slips = {"saved": 1 - left, "inverse": 1 / times, "grown": 1 / left, "product": times * alpha}
+    slips = {"saved": 1 - left, "inverse": 1 / times, "grown": 1 / left, "times_alpha": times * alpha}
     return number(left, "share", slips=slips, times=times, alpha=alpha)
 
 

@@ -75,7 +75,7 @@ def study_specs(study: str, seed: int = 0) -> tuple[RunSpec, ...]:
         ValueError: if there is no such study.
     """
     if study not in _MAKERS:
-        raise ValueError(say("there_no_study_there", study=study, join=', '.join(STUDIES)))
+        raise ValueError(say("unknown_study", study=study, known=", ".join(STUDIES)))
     specs = [_reseeded(spec, seed) for spec in _MAKERS[study]()]
     group = group_name(study, specs)
     return tuple(replace(spec, group=group, name=f"{study}: {spec.label}") for spec in specs)

@@ -50,8 +50,8 @@ def find(study: str, runs: Sequence[Outcome]) -> Finding:
     """
     ended = [run for run in runs if not math.isnan(run.last("val_loss"))]
     if len(ended) < (1 if study == "learning-rate" else len(runs)):
-        lost = ", ".join(run.label for run in runs if run not in ended)
-        raise ValueError(say("there_no_answer_ended", lost=lost))
+        lost = ", ".join(run.name for run in runs if run not in ended)
+        raise ValueError(say("no_answer", lost=lost))
     return _FINDERS[study](runs)
 
 
@@ -68,45 +68,32 @@ def _held_out(runs: Sequence[Outcome]) -> Finding:
     small, large = runs
     best = min((r for r in small.evals if r["val_loss"] is not None), key=lambda r: r["val_loss"])
     last, train = small.last("val_loss"), small.last("train_loss")
-    gap = large.last("val_loss") - large.last("train_loss")
-    how_far = f"{abs(gap):.2f} nats" if abs(gap) >= 0.01 else say("less_than_0_01")
-    apart = say("two_losses_ended_apart", label=large.label, how_far=how_far)
+    gap = abs(large.last("val_loss") - large.last("train_loss"))
+    apart = say("apart", run=large.name, nats=gap) if gap >= 0.01 else say("not_apart", run=large.name)
+    told = {"run": small.name, "last": last, "train": train}
     if last - best["val_loss"] >= CLEAR and train < best["train_loss"]:
-        return Finding(
-            "rises",
-            say("loss_fresh_stories_lowest", label=small.label, best=best['step'], best_2=best['val_loss'], last=last, train=train, apart=apart),
-        )
+        words = say("loss.rises", **told, step=best["step"], best=best["val_loss"])
+        return Finding("rises", f"{words} {apart}")
     evals = small.evals
     earlier = number(evals[-min(len(evals), max(2, len(evals) // 4))].get("val_loss"))
     if last - train >= 0.2 and earlier - last < CLEAR:
-        return Finding(
-            "stops",
-            say("loss_fresh_stories_stopped", label=small.label, last=last, train=train, apart=apart),
-        )
-    return Finding(
-        "falls",
-        say("both_losses_fell_end", label=small.label, train=train, last=last, apart=apart),
-        usual=False,
-    )
+        return Finding("stops", f"{say('loss.stops', **told)} {apart}")
+    return Finding("falls", f"{say('loss.falls', **told)} {apart}", usual=False)
 
 
 def _contamination(runs: Sequence[Outcome]) -> Finding:
     first, last = runs[0], runs[-1]
     if any(math.isnan(run.also("leaked")) for run in runs):
-        raise ValueError(say("there_no_answer_test"))
+        raise ValueError(say("not_scored"))
     fell = {"leaked": first.also("leaked") - last.also("leaked")}
     fell["clean"] = first.last("val_loss") - last.last("val_loss")
     leaked, clean = (found for found in leak_curves([first, last])[1].values())
-    words = (
-        say("without_leak_perplexity_test", leaked=leaked[0], leaked_2=leaked[1], clean=clean[0], clean_2=clean[1])
-    )
+    words = say("leak", without=leaked[0], with_all=leaked[1], clean=clean[0], clean_then=clean[1])
     if fell["leaked"] < CLEAR:
-        return Finding("neither", words + say("leak_did_not_help"), usual=False)
+        return Finding("neither", f"{words} {say('leak_helped.neither')}", usual=False)
     if fell["clean"] >= fell["leaked"] / 2:
-        return Finding("both", words + say("leak_helped_new_text"), usual=False)
-    return Finding(
-        "leaked", words + say("model_has_read_text")
-    )
+        return Finding("both", f"{words} {say('leak_helped.both')}", usual=False)
+    return Finding("leaked", f"{words} {say('leak_helped.leaked')}")
 
 
 def leak_curves(runs: Sequence[Outcome]) -> tuple[list[float], dict[str, list[float]]]:
@@ -121,20 +108,18 @@ def _rates(runs: Sequence[Outcome]) -> Finding:
     best = min(done, key=lambda run: run.last("val_loss"))
     high = runs[-1]
     others = [
-        f"{run.label} "
-        + (say("stopped_step_numbers_no", step=run.step + 1) if run.diverged
-           else say("ended", last=run.last('val_loss')))
-        for run in runs if run is not best
-    ]  # fmt: skip
-    words = (
-        say("rate_ended_lowest_nats", label=best.label, last=best.last('val_loss'))
-        + ", ".join(others) + "."
-    )  # fmt: skip
+        say("rate_stopped", rate=run.name, step=run.step + 1)
+        if run.diverged
+        else say("rate_ended", rate=run.name, loss=run.last("val_loss"))
+        for run in runs
+        if run is not best
+    ]
+    words = say("rates", rate=best.name, loss=best.last("val_loss"), others=", ".join(others))
     if high.diverged or high.last("val_loss") > 0.9 * math.log(high.model.vocab_size):
-        return Finding("lost", words + say("steps_too_large_throw"))
+        return Finding("lost", f"{words} {say('largest_rate.lost')}")
     if high is best:
-        return Finding("best", words + say("largest_rate_best_here"), usual=False)
-    return Finding("worse", words + say("largest_rate_learned_but"), usual=False)
+        return Finding("best", f"{words} {say('largest_rate.best')}", usual=False)
+    return Finding("worse", f"{words} {say('largest_rate.worse')}", usual=False)
 
 
 def ranked(runs: Sequence[Outcome], name: str = "val_loss") -> list[Outcome]:
@@ -145,58 +130,47 @@ def ranked(runs: Sequence[Outcome], name: str = "val_loss") -> list[Outcome]:
 def _context(runs: Sequence[Outcome]) -> Finding:
     order = ranked(runs)
     best, longest, shortest = order[0], runs[-1], runs[0]
-    words = (
-        say("loss_fell_nats", last=shortest.last('val_loss'), label=shortest.label, last_2=best.last('val_loss'), label_2=best.label)
+    lowest = best.last("val_loss")
+    words = say(
+        "loss_fell", first=shortest.last("val_loss"), shortest=shortest.name, lowest=lowest, best=best.name
     )
     if best is shortest:
-        words = say("shortest_window_ended_lowest", label=best.label, last=best.last('val_loss'))
+        words = say("shortest_window", run=best.name, loss=lowest)
     if best is longest:
         every = list(runs) == order[::-1]
-        how = say("more_text_look_back") if every else say("longest_window_ended_lowest")
-        return Finding(best.label, words + how)
-    behind = longest.last("val_loss") - best.last("val_loss")
-    return Finding(
-        best.label,
-        words + say("longest_ended_nats_behind", label=longest.label, behind=behind),
-        usual=False,
-    )
+        how = say("helped_all_the_way") if every else say("longest_window")
+        return Finding(best.label, f"{words} {how}")
+    behind = say("longest_behind", run=longest.name, behind=longest.last("val_loss") - lowest)
+    return Finding(best.label, f"{words} {behind}", usual=False)
 
 
 def _shape(runs: Sequence[Outcome]) -> Finding:
     order = ranked(runs)
     best, second, worst = order[0], order[1], order[-1]
-    spread = worst.last("val_loss") - best.last("val_loss")
-    words = (
-        say("nearly_equal_weights_steps", steps=best.train.steps, label=best.label, last=best.last('val_loss'), label_2=worst.label, last_2=worst.last('val_loss'))
-    )
-    if spread < CLEAR:
-        return Finding(best.label, words + say("no_clear_difference_here"))
-    if second.last("val_loss") - best.last("val_loss") < CLEAR:
-        words += say("level", label=second.label)
+    lowest, highest = best.last("val_loss"), worst.last("val_loss")
+    told = {"best": best.name, "lowest": lowest, "worst": worst.name, "highest": highest}
+    words = [say("shapes", steps=best.train.steps, **told)]
+    if highest - lowest < CLEAR:
+        return Finding(best.label, " ".join([*words, say("shape_hardly_matters")]))
+    if second.last("val_loss") - lowest < CLEAR:
+        words.append(say("level_with_it", run=second.name))
     middle = best not in (runs[0], runs[-1])
-    end = (
-        say("neither_widest_nor_deepest")
-        if middle
-        else (say("widest_won") if best is runs[0] else say("deepest_won"))
-    )
-    return Finding(best.label, words + end, usual=middle)
+    won = "middle" if middle else "widest" if best is runs[0] else "deepest"
+    return Finding(best.label, " ".join([*words, say(f"shape_won.{won}")]), usual=middle)
 
 
 def _tokenizer(runs: Sequence[Outcome]) -> Finding:
     by_byte, by_token = ranked(runs, "bits_per_byte"), ranked(runs)
     best, worst = by_byte[0], by_byte[-1]
-    words = (
-        say("bits_per_byte_best", label=best.label, last=best.last('bits_per_byte'), label_2=worst.label, last_2=worst.last('bits_per_byte'))
-    )
+    bits = {"bits": best.last("bits_per_byte"), "most_bits": worst.last("bits_per_byte")}
+    words = [say("by_bits_per_byte", best=best.name, worst=worst.name, **bits)]
     alike = _cut_alike(runs)
     if by_token[0] is best:
-        told = words + say("loss_per_token_names") + alike
-        return Finding(best.label, told, usual=False)
+        return Finding(best.label, " ".join([*words, say("per_token_too"), *alike]), usual=False)
     wrong = by_token[0]  # less loss per token but more per byte: its tokens must be shorter
-    return Finding(
-        best.label,
-        words + say("loss_per_token_would", label=wrong.label, last=wrong.last('val_loss'), token_bytes=token_bytes(wrong), token_bytes_2=token_bytes(best), alike=alike),
-    )
+    lengths = {"bytes": token_bytes(wrong), "best_bytes": token_bytes(best)}
+    words.append(say("per_token_wrong", run=wrong.name, loss=wrong.last("val_loss"), **lengths))
+    return Finding(best.label, " ".join([*words, *alike]))
 
 
 def token_bytes(run: Outcome) -> float:
@@ -204,15 +178,13 @@ def token_bytes(run: Outcome) -> float:
     return run.last("val_loss") / (math.log(2) * run.last("bits_per_byte"))
 
 
-def _cut_alike(runs: Sequence[Outcome]) -> str:
+def _cut_alike(runs: Sequence[Outcome]) -> list[str]:
     """A warning if two vocabularies cut the text into pieces of the same length: then they are one result."""
     for first, second in pairwise(sorted(runs, key=token_bytes)):
         if token_bytes(second) < 1.05 * token_bytes(first):
-            one, two = (run.label for run in runs if run in (first, second))
-            return (
-                say("cut_text_nearly_alike", upper=one[0].upper(), one=one[1:], two=two)
-            )
-    return ""
+            one, two = (run.name for run in runs if run in (first, second))
+            return [say("cut_alike", one=one[0].upper() + one[1:], two=two)]
+    return []
 
 
 def progress(run: Outcome) -> float:
@@ -230,11 +202,10 @@ def signals(run: Outcome) -> float:
 def _objectives(runs: Sequence[Outcome]) -> Finding:
     clm, mlm = runs
     if math.isnan(clm.floor + mlm.floor):
-        raise ValueError(say("there_no_answer_floor"))
+        raise ValueError(say("no_floor"))
     done = {run.model.objective: progress(run) * PER_CENT for run in runs}
-    words = (
-        say("guessing_own_floor_next", done=done['clm'], done_2=done['mlm'], per_cent=PER_CENT * signals(mlm) / signals(clm))
-    )
+    scored = PER_CENT * signals(mlm) / signals(clm)
+    words = say("way_to_floor", clm=done["clm"], mlm=done["mlm"], scored=scored)
     ahead = done["clm"] - done["mlm"]
     if abs(ahead) < FEW_PERCENT:
         return Finding("same", words, usual=False)
@@ -265,45 +236,44 @@ def law_of(study: str, runs: Sequence[Outcome]) -> Law:
 
 
 def _law(study: str) -> Callable[[Sequence[Outcome]], Finding]:
-    thing = {"model-size": say("weights_take"), "text-size": say("text_takes")}[study]
-
     def found(runs: Sequence[Outcome]) -> Finding:
         law = law_of(study, runs)
-        low, high = law.saved_by_doubling, scaling.exponent_interval(law)
-        words = (
-            say("law_exponent_fits_twice", exponent=law.exponent, between=_between(high), thing=thing, per_cent=PER_CENT * low, floor=law.floor, between_2=_between(scaling.floor_interval(law)))
+        saved = law.saved_by_doubling * PER_CENT
+        words = say(
+            f"law.{study}",
+            exponent=law.exponent,
+            exponents=_between(scaling.exponent_interval(law)),
+            saved=saved,
+            floor=law.floor,
+            floors=_between(scaling.floor_interval(law)),
         )
-        return Finding(low * PER_CENT, words + _against_the_floor(law, runs))
+        return Finding(saved, " ".join([words, *_against_the_floor(law, runs)]))
 
     return found
 
 
-def _against_the_floor(law: Law, runs: Sequence[Outcome]) -> str:
+def _against_the_floor(law: Law, runs: Sequence[Outcome]) -> list[str]:
     truth, allowed = runs[0].floor, scaling.floor_interval(law)
     if math.isnan(truth):
-        return ""
+        return []
     if truth in allowed:
-        return say("true_floor_these_stories", truth=truth)
-    side = "above" if allowed.low > truth else "below"
-    return (
-        say("true_floor_these_stories_2", truth=truth, side=side)
-    )
+        return [say("true_floor_inside", truth=truth)]
+    if allowed.low > truth:
+        return [say("floor_above_truth", truth=truth)]
+    return [say("floor_below_truth", truth=truth)]
 
 
 def _between(interval: Interval) -> str:
-    low = f"{interval.low:.2f}" if not interval.open_low else say("less", low=interval.low)
-    high = f"{interval.high:.2f}" if not interval.open_high else say("more", high=interval.high)
+    low = say("or_less", value=interval.low) if interval.open_low else f"{interval.low:.2f}"
+    high = say("or_more", value=interval.high) if interval.open_high else f"{interval.high:.2f}"
     return say("between", low=low, high=high)
 
 
 def verdict_on_prediction(study: str, law: Law, larger: Outcome) -> str:
     """Whether the run that was foretold came out as the law said."""
     told, came = scaling.predict(law, size_of(study, larger)), loss_of(study, larger)
-    words = say("law_foretold_nats_run", low=told.low, high=told.high, came=came)
-    if came in told:
-        return words + "inside."
-    where = "below" if came < told.low else "above"
-    return words + say("outside_law_did_not", where=where)
+    where = "inside" if came in told else "below" if came < told.low else "above"
+    return say(f"foretold.{where}", low=told.low, high=told.high, came=came)
 
 
 _FINDERS: dict[str, Callable[[Sequence[Outcome]], Finding]] = {

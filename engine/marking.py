@@ -25,14 +25,13 @@ UNITS = {
     "bytes": ("byte", "bytes"),
     "tokens": ("token", "tokens"),
     "targets": ("target", "targets", "objetivo", "objetivos", "token", "tokens"),
-    "windows": ("window", "windows", "ventana", "ventanas"),
+    "windows": ("window", "windows", "row", "rows", "ventana", "ventanas", "fila", "filas"),
     "pairs": ("pair", "pairs", "par", "pares"),
     "digits": ("digit", "digits", "dígito", "dígitos", "cifra", "cifras"),
     "parameters": (
         "parameter", "parameters", "parámetro", "parámetros", "number", "numbers", "número", "números",
         "weight", "weights", "peso", "pesos",
     ),
-    "entries": ("entry", "entries", "entrada", "entradas", "id", "ids", "token", "tokens"),
 }  # fmt: skip
 _SPACES = re.compile(r"[\s']+")
 _GROUPS = re.compile(r"(?<=[0-9])[\s'](?=[0-9]{3}(?![0-9]))")  # spaces that mark thousands
@@ -374,7 +373,9 @@ def mark_order(given: Sequence[str], answer: Order) -> Verdict:
     """Mark an order; says how many steps at the start are right."""
     if sorted(given) != sorted(answer.steps):
         return Verdict(False, "choose", marked=False)
-    right = next(
-        (i for i, pair in enumerate(zip(given, answer.steps, strict=True)) if pair[0] != pair[1]), -1
-    )
-    return Verdict(True, "right") if right < 0 else Verdict(False, "order", {"n": right})
+    n_right = 0
+    while n_right < len(given) and given[n_right] == answer.steps[n_right]:
+        n_right += 1
+    if n_right == len(given):
+        return Verdict(True, "right")
+    return Verdict(False, "order", {"n": n_right}) if n_right else Verdict(False, "order_none")

@@ -54,7 +54,7 @@ def look(model: Transformer, tokenizer: Tokenizer, text: str, position: int) -> 
     found = trace(model, tokenizer, text, hidden=() if causal else (position,))
     n = len(found.tokens)
     if not 0 <= position < n:
-        raise ValueError(say("positions_lie_between_0", n=n - 1, position=position))
+        raise ValueError(say("no_such_position", last=n - 1, position=position))
     log_probs = _of_next(found) if causal else _of_hidden(model, found, position, tokenizer.mask_id)
     return Look(found.logits[position], log_probs, found.attentions)
 
@@ -66,7 +66,7 @@ def look_everywhere(model: Transformer, tokenizer: Tokenizer, text: str) -> Look
         ValueError: for an empty text or a masked model, which would see another text for each position.
     """
     if model.config.objective != "clm":
-        raise ValueError(say("masked_model_must_asked"))
+        raise ValueError(say("one_at_a_time"))
     found = trace(model, tokenizer, text)
     return Look(found.logits, _of_next(found), found.attentions)
 

@@ -23,12 +23,17 @@ _OF_A_STEP = ("kind", "step", "loss")
 MOST_STEPS = 60  # single steps of a run that are kept in a file; all evaluations are
 
 
+def label_name(label: str) -> str:
+    """What the screen calls a run of a study, by its label."""
+    return say.table("label").get(label, label)
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """One run of a study as it stands.
 
     Attributes:
-        label: what it is in its study.
+        label: what it is in its study, as it is stored; `name` is what the screen says.
         state: as in `RunInfo`.
         message: why it failed, or "".
         train_tokens: unique tokens to learn from.
@@ -46,6 +51,11 @@ class Outcome:
     train_tokens: int
     tokenizer: str
     records: Records
+
+    @property
+    def name(self) -> str:
+        """Its label in words."""
+        return label_name(self.label)
 
     @property
     def done(self) -> bool:
@@ -165,6 +175,4 @@ def read_shipped(study: str, folder: Path = SHIPPED) -> Shipped | None:
         about = {name: stored[name] for name in ("study", "made", "machine", "seconds", "seed")}
         return Shipped(**about, outcomes=runs)
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            say("results_cant_read_run", name=path.name, error=error)
-        ) from error
+        raise ValueError(say("unreadable", name=path.name, error=error)) from error

@@ -6,6 +6,7 @@ it is never written down. Nothing leaves this machine, and `delete` leaves nothi
 
 import hashlib
 import os
+import re
 import time
 import unicodedata
 from collections.abc import Callable
@@ -23,6 +24,7 @@ LONGEST_NAME = 40  # characters
 MOST_KINDS = 1000  # lessons, or exercises, in one file; there are far fewer
 KEPT_BROKEN = 3  # damaged files of one person that are set aside
 _FORMAT = 1
+_PERSON = re.compile(r"[0-9a-f]{64}")
 _JOINERS = "\u200c\u200d"  # invisible, but names in Persian and Hindi are spelled with them
 say = words("engine.progress")
 
@@ -134,6 +136,26 @@ class ProgressStore:
             for path in self.folder.glob(f"*{_hash(owner)}.json*"):
                 path.unlink(missing_ok=True)
 
+    def let_go(self, person: str, room: str, *, forget: bool) -> None:
+        """Take a person out of a class. Nothing happens if they are in another one, or unknown.
+
+        Args:
+            person: hash of their word, as in `Progress.person`.
+            room: code of the class that they must be in.
+            forget: delete their record, too.
+        """
+        if not _PERSON.fullmatch(person) or not self._path(person).is_file():
+            return
+        with self._lock():
+            before = self._read_or_set_aside(person)
+            if before.room != room:
+                return
+            if forget:
+                for path in self.folder.glob(f"*{person}.json*"):
+                    path.unlink(missing_ok=True)
+            else:
+                write_json(self._path(person), {"format": _FORMAT, **asdict(replace(before, room=None))})
+
     def everyone(self, room: str) -> list[Progress]:
         """Those who joined a class: by name, then those without one."""
         paths = self.folder.glob("*.json") if self.folder.is_dir() else ()
@@ -221,7 +243,7 @@ def _from_json(content: dict[str, Any], person: str) -> Progress:
     """
     try:
         if content["format"] != _FORMAT or content["person"] != person:
-            raise ValueError("another format, or another person's")
+            raise ValueError(content["format"], content["person"])
         name, room = content["name"], content["room"]
         if room is not None:
             checked_name(room)
@@ -229,7 +251,7 @@ def _from_json(content: dict[str, Any], person: str) -> Progress:
         exercises = {checked_name(k): _done(v) for k, v in content["exercises"].items()}
         return Progress(person, checked_person(name), room, lessons, exercises)
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"not a file of progress: {error!r}") from error
+        raise ValueError(repr(error)) from error
 
 
 def _done(kept: dict[str, Any]) -> Done:

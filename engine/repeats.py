@@ -46,9 +46,7 @@ def spec_of(info: "RunInfo") -> RunSpec:
             },
         )
     except (OSError, KeyError, TypeError, UnicodeDecodeError) as error:
-        raise ValueError(
-            say("run_cant_repeated_text", name=info.name, error=error)
-        ) from error
+        raise ValueError(say("cant_be_repeated", name=info.name, error=error)) from error
 
 
 def more_seeds(info: "RunInfo", taken: Iterable[int], n: int = 4) -> list[RunSpec]:
@@ -60,6 +58,6 @@ def more_seeds(info: "RunInfo", taken: Iterable[int], n: int = 4) -> list[RunSpe
     spec, used = spec_of(info), {*taken, info.train.seed}
     seeds = [seed for seed in range(n + len(used)) if seed not in used][:n]
     return [
-        replace(spec, train=replace(spec.train, seed=seed), group=say("seeds", id=info.id), label=f"seed {seed}")
+        replace(spec, train=replace(spec.train, seed=seed), group=f"seeds of {info.id}", label=f"seed {seed}")
         for seed in seeds
     ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from engine.corpus import title
 from engine.folders import read_json
 from wording import words
 
@@ -68,7 +69,7 @@ def settings(info: "RunInfo") -> Settings:
     if not masked:
         learning["mask_prob"] = None
     return {
-        ("text", "text"): Named(str(info.corpus["name"]), str(info.corpus["sha256"])),
+        ("text", "text"): Named(_text_of(info), str(info.corpus["sha256"])),
         ("text", "val_share"): info.corpus.get("val_share"),
         CHECKED_ON: _checked_on(str(info.folder), str(info.corpus["sha256"]), info.corpus.get("val_share")),
         ("tokenizer", "tokenizer"): Named(info.tokenizer, vocabulary_of(info)),
@@ -76,6 +77,10 @@ def settings(info: "RunInfo") -> Settings:
         **{("model", name): value for name, value in shape.items()},
         **{("training", name): value for name, value in learning.items()},
     }
+
+
+def _text_of(info: "RunInfo") -> str:
+    return title(str(info.corpus["name"]), str(info.corpus.get("kind", "")))
 
 
 def vocabulary_of(info: "RunInfo") -> str:
@@ -139,21 +144,24 @@ class Shared:
     reasons: tuple[str, ...] = ()
 
 
-def shared_axis(runs: Sequence[Mapping[Key, Any]], quantity: str) -> Shared:
+def shared_axis(runs: Sequence[Mapping[Key, Any]], quantity: str, *, compared: bool = False) -> Shared:
     """Which runs of one objective can be compared, and in what.
 
     A loss per token means the same only for one vocabulary and one text. Causal runs have bits per byte for
     the other cases. A masked run's loss is about a few hidden tokens, and has no such unit: there, runs with
     another vocabulary or text than the first one are left out.
 
+    Args:
+        runs: settings of each.
+        quantity: that is asked for.
+        compared: whether their ends are compared, not their lines drawn: the sentences say so.
+
     Raises:
         ValueError: if the runs have different objectives, whose losses are different quantities.
     """
     objectives = {run["model", "objective"] for run in runs}
     if len(objectives) > 1:
-        raise ValueError(
-            say("causal_masked_runs_never")
-        )
+        raise ValueError(say("objectives_never_share"))
     everyone = tuple(range(len(runs)))
     kinds = [(run["tokenizer", "tokenizer"], run[CHECKED_ON]) for run in runs]
     one_vocabulary, one_text = (len({kind[i] for kind in kinds}) <= 1 for i in (0, 1))
@@ -163,12 +171,10 @@ def shared_axis(runs: Sequence[Mapping[Key, Any]], quantity: str) -> Shared:
         return Shared(quantity, everyone)
     reasons = []
     if quantity != "bits_per_byte":
-        what = say("vocabularies_cut_text_into") if not one_vocabulary else say("texts_differ")
-        reasons.append(say("shown_bits_per_byte", what=what))
+        why = "texts" if one_vocabulary else "vocabularies"
+        reasons.append(say(f"compared_in_bits.{why}") if compared else say(f"shown_in_bits.{why}"))
     if not one_text:
-        reasons.append(
-            say("they_checked_different_texts")
-        )
+        reasons.append(say("checked_on_different_texts"))
     return Shared("bits_per_byte", everyone, tuple(reasons))
 
 
@@ -177,15 +183,11 @@ def _masked(runs: Sequence[Mapping[Key, Any]], kinds: Sequence[Any], quantity: s
     reasons = []
     if quantity == "bits_per_byte":
         quantity = "val_loss"
-        reasons.append(
-            say("bits_per_byte_needs")
-        )
+        reasons.append(say("no_bits_of_masked"))
     if len(kept) < len(runs):
-        reasons.append(
-            say("left_out_another_vocabulary", n_runs=len(runs) - len(kept))
-        )
+        reasons.append(say("left_out", n=len(runs) - len(kept)))
     if len({runs[i]["training", "mask_prob"] for i in kept}) > 1:
-        reasons.append(say("they_hide_different_shares"))
+        reasons.append(say("hide_different_shares"))
     return Shared(quantity, kept, tuple(reasons))
 
 
@@ -210,7 +212,7 @@ def along(records: Sequence[Mapping[str, Any]], steps: ArrayLike, axis: str, tok
     if axis == "tokens":
         return at * tokens_per_step
     if axis != "seconds":
-        raise ValueError(say("axis_must_step_tokens", axis=axis))
+        raise ValueError(say("unknown_axis", axis=axis))
     timed = {r["step"]: r["seconds"] for r in records if r["kind"] in ("step", "eval") and "seconds" in r}
     if not timed:
         return np.full(len(at), np.nan)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from wording import words
 
 say = words("engine.scaling")
@@ -147,7 +148,7 @@ def predict(law: Law, size: float) -> Interval:
         ValueError: if the size is not above 0.
     """
     if not size > 0:
-        raise ValueError(say("size_must_above_0", size=size))
+        raise ValueError(say("size_above_0", size=size))
     log_x = np.append(np.log(law.sizes / law.middle), math.log(size / law.middle))
 
     def sse(loss: float) -> float:
@@ -178,13 +179,11 @@ def student(share: float, free: int) -> float:
 
 def _check(x: Floats, y: Floats) -> None:
     if x.ndim != 1 or x.shape != y.shape:
-        raise ValueError(say("each_size_needs_one", size=x.size, size_2=y.size))
+        raise ValueError(say("one_loss_each", sizes=x.size, losses=y.size))
     if not (np.isfinite(x).all() and np.isfinite(y).all() and (x > 0).all() and (y > 0).all()):
-        raise ValueError(say("law_needs_sizes_finite"))
+        raise ValueError(say("not_finite"))
     if len(np.unique(x)) < LEAST_SIZES:
-        raise ValueError(
-            say("there_different_sizes_law", n_unique=len(np.unique(x)), least_sizes=LEAST_SIZES)
-        )
+        raise ValueError(say("too_few_sizes", n=len(np.unique(x)), least=LEAST_SIZES))
 
 
 def _refuse_without_a_fall(law: Law) -> None:
@@ -194,16 +193,12 @@ def _refuse_without_a_fall(law: Law) -> None:
     mean = float((weights * law.losses).sum() / weights.sum())
     constant = float((weights * (law.losses - mean) ** 2).sum())
     if law.scale <= 0 or constant <= 1e-18:  # no more than rounding
-        raise ValueError(say("loss_does_not_fall"))
+        raise ValueError(say("no_fall"))
     critical = free / 2 * (0.05 ** (-2 / free) - 1)  # of F(2, free), whose tail has this closed form
     if (constant - law.sse) / 2 < critical * law.sse / free:
-        raise ValueError(
-            say("losses_hardly_fall_size")
-        )
+        raise ValueError(say("hardly_falls"))
     if law.exponent > 0.99 * EXPONENTS[1]:
-        raise ValueError(
-            say("only_smallest_size_differs")
-        )
+        raise ValueError(say("a_step"))
 
 
 def _project(exponents: Floats, log_x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:

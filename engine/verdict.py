@@ -20,7 +20,7 @@ STILL_FALLING = 0.02  # nats in the last quarter of the steps: less is a plateau
 class Verdict(NamedTuple):
     """How a run stands: the kind of case, and the words for it.
 
-    `kind` is one of "nothing", "waiting", "not finite", "start", "diverged", "overfitting", "floor",
+    `kind` is one of "nothing", "waiting", "not-finite", "start", "diverged", "overfitting", "floor",
     "plateau" and "learning".
     """
 
@@ -46,7 +46,7 @@ def verdict(now: Reading | None, vocab_size: int, *, done: bool = False, objecti
     if now is None:
         return Verdict("waiting", say("nothing_measured") if done else say("first_numbers_come_moment"))
     if math.isnan(now.loss):
-        return Verdict("not finite", say("not_finite", step=now.step))
+        return Verdict("not-finite", say("not_finite", step=now.step))
     if now.step == 0:
         return Verdict("start", say("start", loss=now.loss, start=now.start))
     special = _diverged(now) or _overfitting(now) or _at_the_floor(now)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.stages import Settings, Stage, as_scores, penalised, sampling_stages
 
-STEPS = ("logits", "penalty", "temperature", "softmax", "top-k", "top-p", "min-p", "drawn from")
+STEPS = ("logits", "penalty", "temperature", "softmax", "top-k", "top-p", "min-p", "drawn")
 CUTS = STEPS[4:7]
 
 

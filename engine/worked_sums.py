@@ -81,6 +81,16 @@ def chain(probs: Sequence[float]) -> Chain:
     return Chain(probs, logs, math.prod(probs), total, loss, perplexity(loss))
 
 
+def rounded_first(probs: Sequence[float], decimals: int) -> tuple[float, list[float]]:
+    """What comes out if each surprisal is rounded before they are added, and these rounded ones.
+
+    >>> rounded_first([0.9, 0.8], 3)  # the exact sum, 0.3285, rounds to 0.329
+    (0.328, [0.105, 0.223])
+    """
+    rows = [round(-x, decimals) for x in chain(probs).log_probs]
+    return round(math.fsum(rows), decimals), rows
+
+
 class JointSize(NamedTuple):
     """How many sequences there are: mantissa × 10^exponent, and the numbers that the factors need."""
 

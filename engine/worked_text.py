@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from engine.batches import Batch, clm_rows, need_tokens, row_starts, windows
 from engine.dice import draw, throws
+from engine.metrics import cross_entropy
 from engine.stages import next_token_distribution
 from wording import words
 
 say = words("engine.worked_text")
+_MOST_LOGITS = 40_000_000
 
 
 def pieces(text: str, vocabulary: Collection[str]) -> list[str]:
@@ -48,6 +50,46 @@ def shift(rows: Sequence[Sequence[int]]) -> Batch:
     if len(rows[0]) < 2:
         raise ValueError(say("too_short", n=len(rows[0])))
     return clm_rows(torch.tensor([list(row) for row in rows]))
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Logits (B,T,V) flattened to (B·T,V) and compared with the targets, flattened alike.
+
+    Attributes:
+        shape, flat_shape: of the logits.
+        loss: the mean, nats.
+    """
+
+    shape: tuple[int, ...]
+    flat_shape: tuple[int, ...]
+    loss: float
+
+
+def compare(batch: Batch, vocab_size: int, logits: NDArray | None = None, *, seed: int = 0) -> Compared:
+    """Flatten and compare.
+
+    Args:
+        batch: (B,T) inputs and targets.
+        vocab_size: V.
+        logits: (B,T,V); None draws some, as a model gives before it has learned anything.
+        seed: of that draw.
+
+    Raises:
+        ValueError: for a target outside the vocabulary, or logits of more than 40 million numbers.
+    """
+    b, t = batch.targets.shape
+    if int(batch.targets.max()) >= vocab_size:
+        raise ValueError(say("id_outside", largest=int(batch.targets.max()), last=vocab_size - 1))
+    if b * t * vocab_size > _MOST_LOGITS:
+        raise ValueError(say("too_many_logits", n=b * t * vocab_size))
+    if logits is None:
+        scores = 0.02 * torch.randn(b, t, vocab_size, generator=torch.Generator().manual_seed(seed))
+    else:
+        scores = torch.from_numpy(np.array(logits))
+    flat = scores.reshape(-1, vocab_size)
+    loss = float(cross_entropy(flat, batch.targets.reshape(-1)))
+    return Compared(tuple(scores.shape), tuple(flat.shape), loss)
 
 
 @dataclass(frozen=True, eq=False)

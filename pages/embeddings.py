@@ -3,6 +3,7 @@
 import streamlit as st
 
 from ui import (
+    address,
     choice,
     embedding_data,
     embedding_lookup,
@@ -24,14 +25,14 @@ nav.require_app()
 say = words("pages.embeddings")
 
 VIEWS = {
-    "Look up": embedding_lookup.draw,
-    "Position": embedding_position.draw,
-    "Neighbours": embedding_neighbours.draw,
-    "Map": embedding_map.draw,
-    "Length": embedding_norms.draw,
+    "look-up": embedding_lookup.draw,
+    "position": embedding_position.draw,
+    "neighbours": embedding_neighbours.draw,
+    "map": embedding_map.draw,
+    "length": embedding_norms.draw,
 }
 LARGE = 5000  # tokens; a list of more would take long to send
-NAME = say("once_upon_time_there")
+NAME = "Once upon a time, there was a princess called Lily"
 
 
 def token_key(ref: ModelRef) -> str:
@@ -48,18 +49,18 @@ def any_token(ref: ModelRef, about: object) -> int | None:
     called = embedding_data.names(ref)
     if len(called) <= LARGE:
         found = st.selectbox(
-            say("another_token"), range(len(called)), index=None, key=key, persist_state="session",
-            placeholder=say("any_token_vocabulary"), label_visibility="collapsed",
+            say("another"), range(len(called)), index=None, key=key, persist_state="session",
+            placeholder=say("another_hint"), label_visibility="collapsed",
             format_func=lambda i: f"{called[i]}  (id {i})",
         )  # fmt: skip
         return None if found is None else int(found)
     written = st.text_input(
-        say("another_token"), key=key, persist_state="session", label_visibility="collapsed",
-        placeholder=say("type_any_token_space"),
+        say("another"), key=key, persist_state="session", label_visibility="collapsed",
+        placeholder=say("typed_hint"),
     )  # fmt: skip
     ids = resources.tokenizer(ref).encode(written or "")
     if len(ids) > 1:
-        st.caption(say("these_tokens_first_one", n_ids=len(ids)))
+        st.caption(say("several", n=len(ids)))
     return ids[0] if ids else None
 
 
@@ -76,7 +77,7 @@ def look_at(view: str, text: str | None = None) -> None:
 
 def look_at_first_step(ref: ModelRef) -> None:
     """For a button: the map before training, or in 3-D if there is only one moment."""
-    look_at("Map")
+    look_at("map")
     if len(resources.history(ref)) > 1:
         embedding_map.first_step(ref)
     else:
@@ -85,7 +86,7 @@ def look_at_first_step(ref: ModelRef) -> None:
 
 def look_at_rarest(about: Chosen) -> None:
     """For a button: the rarest token beside the most frequent one."""
-    look_at("Length")
+    look_at("length")
     token_id = embedding_norms.rarest(about)
     large = len(embedding_data.names(about.ref)) > LARGE
     st.session_state[token_key(about.ref)] = (
@@ -93,8 +94,8 @@ def look_at_rarest(about: Chosen) -> None:
     )
 
 
-st.title(say("embeddings"))
-st.write(say("id_becomes_list_numbers"))
+st.title(nav.title("embeddings"))
+st.write(say("intro"))
 
 ref, text = session.require_model(), session.text()
 trace = lesson.look(ref, text)
@@ -103,31 +104,26 @@ last = strip.n_greyed + len(trace.tokens) - 1
 choice.begin("embeddings_strip", last, about=(ref, text), names=("pos",), first=-strip.n_greyed)
 index = token_strip(
     strip.segments, key="embeddings_strip", selected=last, greyed=range(strip.n_greyed),
-    label=say("text_choose_token"),
+    label=say("strip"),
 )  # fmt: skip
 position = max((last if index is None else index) - strip.n_greyed, 0)
 choice.share({"pos": position})
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    view = st.segmented_control(
-        say("view"), list(VIEWS), default=say("look_up"), required=True, key="vectors",
-        bind="query-params", wrap=True, label_visibility="collapsed",
+    view = address.choose(
+        st.segmented_control, say("view_label"), say.table("view"), key="vectors", required=True, wrap=True,
+        label_visibility="collapsed",
     )  # fmt: skip
     token_id = int(trace.ids[position])
-    if view != "Position":
+    if view != "position":
         other = any_token(ref, (ref, text, position))
         token_id = token_id if other is None else other
 chosen = Chosen(ref, text, trace, position, token_id)
-VIEWS[str(view)](chosen)
+VIEWS[view](chosen)
 
-moves = len(resources.history(ref)) > 1
+first = "first_step" if len(resources.history(ref)) > 1 else "turn"
 lesson.try_this(
-    lesson.Step(say("names_do_same_job"), say("find_lilys_neighbours"), look_at, ("Neighbours", NAME)),
-    lesson.Step(
-        say("before_first_step_vectors") if moves else say("turn_map_three_dimensions"),
-        say("see_map_first_step") if moves else say("see_map_3_d"),
-        look_at_first_step,
-        (ref,),
-    ),
-    lesson.Step(say("rare_tokens_vector_shorter"), say("compare_rarest"), look_at_rarest, (chosen,)),
+    lesson.Step(say("try.lily.text"), say("try.lily.button"), look_at, ("neighbours", NAME)),
+    lesson.Step(say(f"try.{first}.text"), say(f"try.{first}.button"), look_at_first_step, (ref,)),
+    lesson.Step(say("try.rarest.text"), say("try.rarest.button"), look_at_rarest, (chosen,)),
 )

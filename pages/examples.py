@@ -2,8 +2,50 @@
 
 import streamlit as st
 
-from ui import nav
+from ui import address, nav
+from ui.diagram import diagram
+from ui.example_list import EXAMPLES, aim, titles
+from ui.words import literal
+from wording import words
 
 nav.require_app()
 
+say = words("pages.examples")
+slugs = list(EXAMPLES)
+
+
+def go(slug: str) -> None:
+    """For a button: show another example."""
+    st.session_state["example"] = slug
+
+
+def choose() -> str:
+    """The list of examples between the buttons for the one before and the one after."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key="examples_choice"):
+        before, after = st.empty(), None
+        chosen = address.choose(
+            st.selectbox, say("choose"), titles(), key="example", label_visibility="collapsed"
+        )
+        after = st.empty()
+    at = slugs.index(chosen)
+    back, forth = slugs[at - 1], slugs[(at + 1) % len(slugs)]
+    before.button(
+        say("previous"), key="examples_previous", on_click=go, args=(back,), icon=":material/arrow_back:"
+    )
+    after.button(
+        say("next"), key="examples_next", on_click=go, args=(forth,), icon=":material/arrow_forward:"
+    )
+    return chosen
+
+
 st.title(nav.title("examples"))
+name = choose()
+example = EXAMPLES[name]
+st.write(aim(name))
+try:
+    example.draw()
+except ValueError as error:
+    st.warning(literal(str(error)))
+st.subheader(say("place"))
+diagram(example.flow, lit=example.lit, key=f"examples_flow_{example.flow}")
+nav.link(example.page, say("page", page=nav.title(example.page)), **example.query)

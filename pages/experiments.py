@@ -2,23 +2,21 @@
 
 import streamlit as st
 
-from ui import experiment_view, nav
-from ui.experiment_words import WORDS
+from engine.experiments import STUDIES
+from ui import address, experiment_view, nav
+from ui.experiment_words import words_of
 from ui.lesson import Step, try_this
 from wording import words
 
 nav.require_app()
 say = words("pages.experiments")
 
-STUDIES = {words.title: name for name, words in WORDS.items()}
-
 heading, choice = st.columns([3, 2], vertical_alignment="bottom")
-heading.title(say("experiments"))
+heading.title(nav.title("experiments"))
 with choice:
-    title = st.selectbox(
-        say("study"), list(STUDIES), key="study", bind="query-params", label_visibility="collapsed"
-    )
-st.write(say("questions_chosen_above_say", n_studies=len(STUDIES)))
+    titles = {study: words_of(study).title for study in STUDIES}
+    chosen = address.choose(st.selectbox, say("study"), titles, key="study", label_visibility="collapsed")
+st.write(say("questions", n=len(STUDIES)))
 
 
 def go(study: str) -> None:
@@ -26,10 +24,10 @@ def go(study: str) -> None:
     st.session_state["study"] = study
 
 
-experiment_view.draw(STUDIES[str(title)])
+experiment_view.draw(chosen)
 
-titles = list(STUDIES)
-following = [titles[(titles.index(str(title)) + k) % len(titles)] for k in (1, 2)]
+following = [STUDIES[(STUDIES.index(chosen) + k) % len(STUDIES)] for k in (1, 2)]
 try_this(
-    *(Step(WORDS[STUDIES[name]].question, name, go, (name,)) for name in following), key="experiments_try"
+    *(Step(words_of(study).question, titles[study], go, (study,)) for study in following),
+    key="experiments_try",
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from ui import lesson, nav, resources, sampling_form, session, write_view, writing
+from ui import address, lesson, nav, resources, sampling_form, session, write_view, writing
 from ui.branch_view import compare, keep, switcher
 from ui.branches import as_json
 from ui.dice import dice, look_at_last
@@ -19,55 +19,37 @@ from wording import words
 nav.require_app()
 say = words("pages.generation")
 
-VIEWS = sampling_form.VIEWS
-WRITE, WATERFALL, STRATEGIES, TREE, DRAWS = VIEWS
-
 
 def try_in(name: str, settings: dict[str, Any]) -> None:
     """For a button: set what the view uses; in Write also begin a new branch at the prompt, and write."""
-    if name in (WRITE, WATERFALL, DRAWS):
+    if name in ("write", "waterfall", "draws"):
         sampling_form.reset()
     st.session_state.update(settings)
-    if name == WRITE:
+    if name == "write":
         writing.begin_again()
         write_view.ask_many()
-    elif name == STRATEGIES:
+    elif name == "strategies":
         ask()
 
 
-TRY = {
-    WRITE: (
-        (say("always_likeliest_token_try"), "Temperature 0",
-         {"temperature": 0.0, "top_p": 1.0}),
-        (say("give_unlikely_tokens_fair"), "Temperature 2.5",
-         {"temperature": 2.5, "top_p": 1.0}),
-        (say("same_heat_but_only"), "Temperature 2.5, top-k 3",
-         {"temperature": 2.5, "top_p": 1.0, "top_k": 3}),
-    ),
-    WATERFALL: (
-        (say("heat_first_then_cut"), "Temperature 2, top-p 0.8",
-         {"temperature": 2.0, "top_p": 0.8}),
-        (say("n_0_one_token_takes"), "Temperature 0 exactly",
-         {"temperature": 0.0, "top_p": 1.0}),
-        (say("words_view_lose_ground"), "Penalty 1.5",
-         {"penalty": 1.5, "top_p": 1.0}),
-    ),
-    STRATEGIES: (
-        (say("give_them_more_room"), "Write 150 tokens",
-         {"tokens": 150}),
-        (say("does_order_ways_hold"), say("another_seed"), {"seed": 2}),
-    ),
-    TREE: (
-        (say("look_further_ahead_where"), "Depth 4, breadth 2",
-         {"generation_tree_breadth": 2, "generation_tree_depth": 4, "generation_tree_beam": 4}),
-        (say("beam_1_has_only"), say("beam_1"), {"generation_tree_beam": 1}),
-    ),
-    DRAWS: (
-        (say("one_token_takes_all"), say("never_surprise"), {"temperature": 0.0}),
-        (say("flat_distribution_every_count"), say("heat_up"),
-         {"temperature": 3.0, "top_p": 1.0}),
-    ),
-}  # fmt: skip
+TRY: dict[str, dict[str, dict[str, Any]]] = {
+    "write": {
+        "greedy": {"temperature": 0.0, "top_p": 1.0},
+        "hot": {"temperature": 2.5, "top_p": 1.0},
+        "hot_cut": {"temperature": 2.5, "top_p": 1.0, "top_k": 3},
+    },
+    "waterfall": {
+        "heat_first": {"temperature": 2.0, "top_p": 0.8},
+        "zero": {"temperature": 0.0, "top_p": 1.0},
+        "penalty": {"penalty": 1.5, "top_p": 1.0},
+    },
+    "strategies": {"longer": {"tokens": 150}, "seed": {"seed": 2}},
+    "tree": {
+        "deep": {"generation_tree_breadth": 2, "generation_tree_depth": 4, "generation_tree_beam": 4},
+        "narrow": {"generation_tree_beam": 1},
+    },
+    "draws": {"sure": {"temperature": 0.0}, "flat": {"temperature": 3.0, "top_p": 1.0}},
+}
 
 
 def write(ref: ModelRef, prompt: str) -> None:
@@ -106,9 +88,9 @@ def view(name: str, ref: ModelRef, prompt: str) -> None:
     """What the person chose to see; a ValueError says why it can't be shown."""
     if trouble := st.session_state.pop(write_view.ERROR, None):
         raise ValueError(trouble)
-    if name == WRITE:
+    if name == "write":
         write(ref, prompt)
-    elif name == STRATEGIES:
+    elif name == "strategies":
         strategies_view(ref, prompt)
     else:
         one_moment(name, ref, prompt)
@@ -121,27 +103,29 @@ def one_moment(name: str, ref: ModelRef, prompt: str) -> None:
     ids = [token.id for token in tokens]
     parts = writing.halves(ref, prompt, tokens, text)
     st.html(writing.written(*parts, text.text()))
-    if name == WATERFALL:
+    if name == "waterfall":
         live(ref, [*ids, *text.ids])
-    elif name == TREE:
+    elif name == "tree":
         tree_view(ref, ids, text)
-    elif name == DRAWS:
+    elif name == "draws":
         draws_view(ref, [*ids, *text.ids])
 
 
-st.title(say("generation"))
-st.write(say("let_model_write_one"))
+st.title(nav.title("generation"))
+st.write(say("intro"))
 model_ref, start = session.require_model("clm"), session.text()
 lesson.need_text(start)
 sampling_form.begin()
-chosen = str(
-    st.segmented_control(
-        say("show"), VIEWS, required=True, key="lab", bind="query-params", label_visibility="collapsed"
-    )
-)
+chosen = address.choose(
+    st.segmented_control, say("show"), say.table("view"), key="lab", required=True,
+    label_visibility="collapsed",
+)  # fmt: skip
 body = st.container()
 lesson.try_this(
-    *(lesson.Step(words, label, try_in, (chosen, settings)) for words, label, settings in TRY[chosen])
+    *(
+        lesson.Step(say(f"try.{name}"), say(f"try_button.{name}"), try_in, (chosen, settings))
+        for name, settings in TRY[chosen].items()
+    )
 )
 with body:
     try:

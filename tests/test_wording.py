@@ -86,21 +86,24 @@ def said(path: Path) -> Iterator[tuple[str, ast.Call]]:
                 yield areas[name.id], node
 
 
-def start_of(key: ast.expr) -> tuple[str, bool]:
-    """The written part of a key, and whether it is all of it."""
+def starts_of(key: ast.expr) -> list[tuple[str, bool]]:
+    """The written part of each key that this may be, and whether it is all of it."""
+    if isinstance(key, ast.IfExp):
+        return starts_of(key.body) + starts_of(key.orelse)
     if isinstance(key, ast.Constant):
-        return str(key.value), True
+        return [(str(key.value), True)]
     if isinstance(key, ast.JoinedStr) and isinstance(key.values[0], ast.Constant):
-        return str(key.values[0].value), False
+        return [(str(key.values[0].value), False)]
     if isinstance(key, ast.BinOp) and isinstance(key.left, ast.Constant):
-        return str(key.left.value), False
-    return "", False
+        return [(str(key.left.value), False)]
+    return [("", False)]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_is_said_stands_in_the_files(path: Path) -> None:
-    for area, call in said(path):
-        key, whole = start_of(call.args[0])
+    for area, call, key, whole in [
+        (*one, *start) for one in said(path) for start in starts_of(one[1].args[0])
+    ]:
         where = f"{path.name} line {call.lineno}"
         if not whole:
             assert key.endswith("."), f"{where}: begin a computed key with the name of its table and a dot"
@@ -119,14 +122,35 @@ def test_nothing_stands_in_the_files_that_nobody_says() -> None:
     used: set[str] = set()
     for path in FILES:
         for area, call in said(path):
-            key, whole = start_of(call.args[0])
-            used.add(f"{area}:{key}" if whole else f"{area}:{key.rstrip('.')}")
+            used |= {f"{area}:{key if whole else key.rstrip('.')}" for key, whole in starts_of(call.args[0])}
     left = [
         key
         for key in sentences(wording.SOURCE)
         if not any(key == one or key.startswith(f"{one}.") for one in used)
     ]
     assert not left
+
+
+COMMAND_LINE = {"command_line", "run_options"}  # its help and its errors are English and stand in the code
+SENTENCE = re.compile(r"[^\W\d_]{2,}[,;:.]? +[^\W\d_]")  # two words
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "engine").glob("*.py")), ids=lambda path: path.stem)
+def test_an_error_of_the_engine_is_said_from_the_files(path: Path) -> None:
+    """A page shows it as it is."""
+    if path.stem in COMMAND_LINE:
+        return
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.Raise) and node.exc:
+            parts = [node.exc]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "super().__init__":
+            parts = node.args
+        for inner in (inner for part in parts for inner in ast.walk(part)):
+            text = inner.value if isinstance(inner, ast.Constant) else None
+            assert not (isinstance(text, str) and SENTENCE.search(text)), (
+                f"{path.name} line {node.lineno}: {text!r} belongs into wording/*/engine.toml"
+            )
 
 
 def test_without_a_screen_the_process_says_which_language(monkeypatch: pytest.MonkeyPatch) -> None:

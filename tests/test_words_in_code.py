@@ -31,6 +31,8 @@ SIGNS = {
     "GELU",
     "SiLU",
 }  # the same in all languages
+MARKUP_AROUND = re.compile(r":(?:small|[\0a-z-]+-badge)\[|<[^>]*>")  # what stands around words on the screen
+PLACE = re.compile(r"(?:top|middle|bottom) (?:left|center|right)|[xy]\d? domain")  # how Plotly names places
 STYLE = re.compile(r"^\s*[\w.-]+\s*[:{][^ ]")
 # calls whose first argument is shown, and arguments of any call that are
 SHOWN_FIRST = {
@@ -78,10 +80,8 @@ OPEN = {  # not yet moved; must become empty
     "pages/next_token.py",
     "pages/tokens.py",
     "ui/attention_arithmetic.py",
-    "ui/class_board.py",
     "ui/compare_text.py",
     "ui/components/figure.py",
-    "ui/components/live_curve.py",
     "ui/components/owner.py",
     "ui/components/save_picture.py",
     "ui/components/stage_bars.py",
@@ -95,10 +95,6 @@ OPEN = {  # not yet moved; must become empty
     "ui/embedding_neighbours.py",
     "ui/embedding_norms.py",
     "ui/embedding_position.py",
-    "ui/experiment_law.py",
-    "ui/experiment_result.py",
-    "ui/experiment_view.py",
-    "ui/experiment_words.py",
     "ui/fill_data.py",
     "ui/fill_right.py",
     "ui/fill_steps.py",
@@ -129,21 +125,10 @@ OPEN = {  # not yet moved; must become empty
     "ui/next_long.py",
     "ui/own_tokenizers.py",
     "ui/player.py",
-    "ui/run_list.py",
-    "ui/run_player.py",
-    "ui/run_view.py",
-    "ui/runs_picture.py",
-    "ui/runs_seeds.py",
-    "ui/runs_tables.py",
-    "ui/runs_words.py",
     "ui/sampling_form.py",
     "ui/session.py",
-    "ui/step_stages.py",
-    "ui/step_view.py",
     "ui/strategies_view.py",
     "ui/text_choice.py",
-    "ui/time_data.py",
-    "ui/time_parts.py",
     "ui/tokens_compare.py",
     "ui/tokens_languages.py",
     "ui/tokens_pieces.py",
@@ -153,33 +138,27 @@ OPEN = {  # not yet moved; must become empty
     "ui/waterfall_view.py",
     "ui/worked.py",
     "ui/worked_attention.py",
-    "ui/worked_experiments.py",
     "ui/worked_fill.py",
     "ui/worked_inside.py",
     "ui/worked_masking.py",
     "ui/worked_merges.py",
     "ui/worked_sampling.py",
     "ui/worked_tokens.py",
-    "ui/worked_training.py",
     "ui/worked_vectors.py",
     "ui/writing.py",
     "viz/along.py",
     "viz/attention.py",
     "viz/compare.py",
     "viz/contexts.py",
-    "viz/curves.py",
     "viz/distributions.py",
     "viz/draws.py",
     "viz/embeddings.py",
-    "viz/experiments.py",
     "viz/fill.py",
     "viz/inside.py",
     "viz/masking.py",
     "viz/merges.py",
     "viz/positions.py",
-    "viz/runs.py",
     "viz/scores.py",
-    "viz/standings.py",
     "viz/text.py",
     "viz/theme.py",
     "viz/tokens.py",
@@ -191,7 +170,8 @@ def written(node: ast.expr) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
     assert isinstance(node, ast.JoinedStr)
-    return "".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in node.values)
+    text = "".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in node.values)
+    return MARKUP_AROUND.sub("", text)
 
 
 def name_of(call: ast.Call) -> str:
@@ -203,7 +183,7 @@ def has_words(text: str) -> bool:
     if LATEX.search(text):
         inside = [part for part in LATEX_WORDS.findall(text) if part.strip() not in SIGNS]
         return any(WORD.search(part) for part in inside)
-    return bool(TWO_WORDS.search(text)) and not STYLE.search(text)
+    return bool(TWO_WORDS.search(text)) and not STYLE.search(text) and not PLACE.fullmatch(text)
 
 
 def parents(tree: ast.Module) -> dict[ast.AST, ast.AST]:

@@ -26,10 +26,10 @@ def switcher(text: Writing) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.segmented_control(
             say("branch"), names, required=True, key=BRANCH, on_change=_switch, args=(text,),
-            format_func=lambda name: f"Branch {name}", label_visibility="collapsed",
+            format_func=lambda name: say("named", name=name), label_visibility="collapsed",
         )  # fmt: skip
         st.button(
-            say("delete_branch", name=text.branch.name),
+            say("delete", name=text.branch.name),
             key="generation_delete",
             on_click=text.delete,
             args=(text.branch.name,),
@@ -44,42 +44,46 @@ def compare(text: Writing) -> None:
     """All branches in a table: text, log-probability, which tokens were forced."""
     if len(text.branches) < 2:
         return
-    st.subheader(say("branches_compared"))
+    st.subheader(say("compared"))
     st.html(table(text))
-    st.caption(say("log_p_natural_log"))
+    st.caption(say("legend"))
 
 
 def table(text: Writing) -> str:
     """HTML of the table; every text in it is literal."""
     shared = text.n_shared()
     rows = "".join(_row(branch, branch is text.branch, shared) for branch in text.branches)
-    heads = ("Branch", say("text_after_prompt"), "Tokens", "Forced", say("log_p_nats"), say("per_token"))
+    heads = list(say.table("column").values())
     cells = "".join(
-        say("th_scope_col_style", cell=_CELL, word="left" if i < 2 else "right", head=head)
+        f'<th scope="col" style="{_CELL}text-align:{"left" if i < 2 else "right"}">{html.escape(head)}</th>'
         for i, head in enumerate(heads)
     )
-    return say("div_role_region_tabindex", cells=cells, rows=rows)
+    return (
+        f'<div role="region" tabindex="0" aria-label="{html.escape(say("region"))}" class="loupe-branches" '
+        'style="overflow-x:auto"><table style="width:100%;min-width:34rem;border-collapse:collapse;'
+        f'font-size:0.9rem"><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div>'
+    )
 
 
 _CELL = "padding:4px 8px;border-bottom:1px solid rgba(128,136,145,0.4);vertical-align:top;"
 
 
 def _row(branch: Branch, here: bool, shared: int) -> str:
-    number = say("td_style_text_align", cell=_CELL)
-    mark = " (open)" if here else ""
-    came = say("br_span_style_font", came_from=html.escape(branch.came_from)) if branch.came_from else ""
-    return say(
-        "tr_data_branch_th",
-        name=branch.name,
-        cell=_CELL,
-        mark=mark,
-        came=came,
-        text=_text(branch.draws, shared),
-        number=number,
-        n_draws=len(branch.draws),
-        n_forced=branch.n_forced,
-        log_prob=format_number(branch.log_prob),
-        per_token=format_number(branch.per_token) if branch.draws else "",
+    number = f'<td style="{_CELL}text-align:right;font-variant-numeric:tabular-nums">'
+    mark = " " + say("open") if here else ""
+    came = (
+        f'<br><span style="font-weight:400">{html.escape(branch.came_from)}</span>'
+        if branch.came_from
+        else ""
+    )
+    return (
+        f'<tr data-branch="{branch.name}"><th scope="row" style="{_CELL}text-align:left;font-weight:600;'
+        f'white-space:nowrap">{branch.name}{mark}{came}</th>'
+        f'<td style="{_CELL}white-space:pre-wrap;overflow-wrap:anywhere;min-width:14rem" dir="auto">'
+        f"{_text(branch.draws, shared)}</td>"
+        f"{number}{len(branch.draws)}</td>{number}{branch.n_forced}</td>"
+        f"{number}{format_number(branch.log_prob)}</td>"
+        f"{number}{format_number(branch.per_token) if branch.draws else ''}</td></tr>"
     )
 
 
@@ -95,13 +99,11 @@ def _text(draws: list[Draw], shared: int) -> str:
     for kind, group in reversed(pieces):
         text = Branch("", 0, draws=group).text()
         clipped = ("…" + text[-room:]) if len(text) > room else text
-        out.append(
-            say("span_data_part_style", kind=kind, look=_LOOK[kind], literal_html=literal_html(clipped))
-        )
+        out.append(f'<span data-part="{kind}" style="{_LOOK[kind]}">{literal_html(clipped)}</span>')
         room -= len(text)
         if room <= 0:
             break
-    return "".join(reversed(out)) or say("only_prompt")
+    return "".join(reversed(out)) or html.escape(say("only_prompt"))
 
 
 _LOOK = {
@@ -113,14 +115,14 @@ _LOOK = {
 
 def keep(text: Writing, prompt: str, link: str, as_json: Any) -> None:
     """Copy, download, and share."""
-    with st.expander(say("copy_download_share")):
+    with st.expander(say("keep")):
         whole = prompt + text.text()
         with st.container(horizontal=True):
-            copy_text(say("copy_text"), whole, key="generation_copy")
-            st.download_button(say("download_txt"), whole, "loupe.txt", "text/plain", key="generation_save",
+            copy_text(say("copy"), whole, key="generation_copy")
+            st.download_button(say("text"), whole, "loupe.txt", "text/plain", key="generation_save",
                                on_click="ignore")  # fmt: skip
-            st.download_button(say("download_all_numbers_json"), as_json, "loupe.json", "application/json",
+            st.download_button(say("numbers"), as_json, "loupe.json", "application/json",
                                key="generation_save_json", on_click="ignore")  # fmt: skip
-            copy_text(say("copy_link"), link, key="generation_link")
+            copy_text(say("link"), link, key="generation_link")
         st.code(whole, language=None, wrap_lines=True)
-        st.caption(say("link_holds_model_prompt"))
+        st.caption(say("link_holds"))

@@ -51,14 +51,21 @@ class Branch:
     Attributes:
         name: a letter.
         stream: of the seed's random numbers; each branch has its own, see `engine.dice.throws`.
-        came_from: how it began, in words; empty for the first.
+        left: the branch that it left; empty for the first.
+        after: after so many tokens.
         draws: all tokens after the prompt, also those that it shares with other branches.
     """
 
     name: str
     stream: int
-    came_from: str = ""
+    left: str = ""
+    after: int = 0
     draws: list[Draw] = field(default_factory=list)
+
+    @property
+    def came_from(self) -> str:
+        """How it began, in words; empty for the first."""
+        return say("left", name=self.left, n=self.after) if self.left else ""
 
     @property
     def ids(self) -> list[int]:
@@ -152,11 +159,10 @@ class Writing:
             old.draws = old.draws[:n]
             return
         if len(self.branches) >= MOST:
-            self.message = say("branches_kept_most_delete", most=MOST)
+            self.message = say("too_many", most=MOST)
             return
         name, stream = self._unused()
-        where = say("left_after_token", name=old.name, n=n, value="s" * (n != 1))
-        self.branches.append(Branch(name, stream, where, old.draws[:n]))
+        self.branches.append(Branch(name, stream, old.name, n, old.draws[:n]))
         self.at = len(self.branches) - 1
 
     def force(self, draw: Draw) -> None:
@@ -226,7 +232,7 @@ def as_json(text: Writing, prompt_ids: Sequence[int], about: dict[str, Any]) -> 
         **about,
         "prompt": text.about[1],
         "prompt_ids": list(prompt_ids),
-        "log_prob_is": say("natural_log_models_own"),
+        "log_prob_is": say("log_prob_is"),
         "written": text.branch.name,
         "branches": branches,
     }

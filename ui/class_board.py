@@ -1,14 +1,15 @@
 """The standings of one text: a picture to press, a run to watch, and all numbers."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from engine import reading
+from engine.corpus import title
 from ui import resources, run_choice, session
 from ui.components import show
-from ui.words import counted, literal, objective_name
+from ui.words import counted, literal, objective_name, state_name
 from viz import format_number
 from viz.standings import standing_dots
 from wording import words
@@ -21,7 +22,6 @@ say = words("ui.class_board")
 Key = tuple[str, float, str]  # fingerprint of the text, share held out, objective
 WATCHED = "_class_watched"
 FIRST = 10  # runs in the picture
-UNITS = {"clm": "held-out bits per byte", "mlm": "loss per hidden token (nats)"}
 
 
 def key(board: "Board") -> Key:
@@ -60,8 +60,9 @@ def _address(board: "Board") -> str:
 def _title(board: "Board", found: "Sequence[Board]") -> str:
     twins = [b for b in found if (b.text, b.objective) == (board.text, board.objective)]
     apart = f" {board.sha256[:6]}" if len(twins) > 1 else ""
-    runs = counted(len(board.rows), "run")
-    return say("guess", value=board.text or 'a text', apart=apart, objectives=objective_name(board.objective), runs=runs)
+    text = title(board.text, board.kind) if board.text else say("a_text")
+    runs, objective = counted(len(board.rows), "run"), objective_name(board.objective)
+    return say("guess", text=f"{text}{apart}", objective=objective, runs=runs)
 
 
 def draw(board: "Board", large: bool) -> None:
@@ -73,7 +74,7 @@ def draw(board: "Board", large: bool) -> None:
         standing_dots(
             [row.name for row in rows],
             [row.score for row in rows],
-            unit=UNITS[board.objective],
+            unit=say(f"unit.{board.objective}"),
             floor=_floor(board),
             mine=[i for i, row in enumerate(rows) if row.run_id in mine],
             places=[row.place for row in rows],
@@ -82,17 +83,17 @@ def draw(board: "Board", large: bool) -> None:
         key="class_standings",
         on_press=lambda _, row: watch(rows[row].run_id),
     )
-    said = say("press_dot_watch_run")
+    said = [say("press_a_dot")]
     if any(row.run_id in mine for row in rows):
-        said += say("diamond_mine")
+        said.append(say("diamond_is_mine"))
     if board.objective == "mlm":
-        said += say("masked_runs_stand_apart")
+        said.append(say("masked_stand_apart"))
     if n := sum(row.imported for row in rows):
-        said += say("these_came_file_see", n=counted(n, 'run'))
+        said.append(say("from_a_file", n=n))
     if len(board.rows) > FIRST:
-        said += say("more_stand_table", n_rows=len(board.rows) - FIRST)
-    said += say("names_chosen_view_train")
-    st.caption(said)
+        said.append(say("more_in_table", n=len(board.rows) - FIRST))
+    said.append(say("names_are_chosen"))
+    st.caption(" ".join(said))
     _pick(board)
     with st.expander(say("all_numbers")):
         _table(board, mine)
@@ -101,11 +102,10 @@ def draw(board: "Board", large: bool) -> None:
 def _lead(board: "Board") -> str:
     """Who is first, or shares the first place, and with what."""
     first = [row for row in board.rows if row.place == 1]
-    unit = say("bits_per_byte") if board.objective == "clm" else say("nats_per_hidden_token")
-    who = f"{literal(first[0].name)} leads"
+    score = say(f"score.{board.objective}", score=format_number(first[0].score, 4))
     if len(first) > 1:
-        who = say("runs_share_lead", n_first=len(first))
-    return f"{who} with {format_number(first[0].score, 4)} {unit}"
+        return say("share_the_lead", n=len(first), score=score)
+    return say("leads", name=literal(first[0].name), score=score)
 
 
 def _pick(board: "Board") -> None:
@@ -116,9 +116,9 @@ def _pick(board: "Board") -> None:
         st.session_state[box] = next(iter(names))  # at first, and when the chosen one was deleted
     what, does = st.columns([3, 1], vertical_alignment="bottom")
     chosen = what.selectbox(
-        say("watch_run"), list(names), format_func=lambda run_id: names.get(run_id, ""), key=box
+        say("watch_a_run"), list(names), format_func=lambda run_id: names.get(run_id, ""), key=box
     )
-    does.button(say("watch"), key="class_watch", on_click=watch, args=(str(chosen),), width="stretch")
+    does.button(say("watch_it"), key="class_watch", on_click=watch, args=(str(chosen),), width="stretch")
 
 
 def watch(run_id: str) -> None:
@@ -147,26 +147,29 @@ def _floor(board: "Board") -> float | None:
 
 def _table(board: "Board", mine: set[str]) -> None:
     rows = board.rows
+    titles = say.table("column")
+    titles["score"] = say(f"unit.{board.objective}")
+    columns: dict[str, list[Any]] = {
+        "place": [row.place for row in rows],
+        "run": [row.name for row in rows],
+        "whose": [say("mine") if row.run_id in mine else "" for row in rows],
+        "origin": [say("file") if row.imported else say("here") for row in rows],
+        "score": [row.score for row in rows],
+        "at_step": [row.at_step for row in rows],
+        "steps": [say("steps_of", step=row.step, steps=row.steps) for row in rows],
+        "state": [state_name(row.state) for row in rows],
+        "parameters": [row.parameters for row in rows],
+        "vocabulary": [row.vocabulary for row in rows],
+    }
     st.dataframe(
-        {
-            "place": [row.place for row in rows],
-            "run": [row.name for row in rows],
-            "whose": ["mine" if row.run_id in mine else "" for row in rows],
-            "from": ["a file" if row.imported else "here" for row in rows],
-            UNITS[board.objective]: [row.score for row in rows],
-            "at step": [row.at_step for row in rows],
-            "steps": [f"{row.step:,} of {row.steps:,}" for row in rows],
-            "state": [row.state for row in rows],
-            "parameters": [row.parameters for row in rows],
-            "vocabulary": [row.vocabulary for row in rows],
-        },
+        {titles[name]: values for name, values in columns.items()},
         hide_index=True,
         height="content",
         key="class_table",
         column_config={
-            UNITS[board.objective]: st.column_config.NumberColumn(format="%.4g"),
-            "at step": st.column_config.NumberColumn(format="localized"),
-            "parameters": st.column_config.NumberColumn(format="localized"),
+            titles["score"]: st.column_config.NumberColumn(format="%.4g"),
+            titles["at_step"]: st.column_config.NumberColumn(format="localized"),
+            titles["parameters"]: st.column_config.NumberColumn(format="localized"),
         },
-        alt=say("all_runs_best_first", text=board.text),
+        alt=say("table_alt", text=title(board.text, board.kind)),
     )

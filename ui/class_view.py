@@ -7,7 +7,7 @@ import streamlit as st
 
 from ui import class_board, resources, run_choice, session
 from ui.class_board import WATCHED
-from ui.words import counted, duration, literal, state_name
+from ui.words import duration, literal, state_name
 from viz import format_count
 from wording import words
 
@@ -33,7 +33,7 @@ def draw() -> None:
         chosen = class_board.choose(boards) if boards else None
     large = size.toggle(
         say("large_letters"), key="class_large", bind="query-params",
-        help=say("projector_read_back_room"),
+        help=say("large_letters_help"),
     )  # fmt: skip
     st.fragment(_live, run_every=POLL_SECONDS if any(i.active for i in infos) else None)(
         chosen, large, _standing(infos), tuple(class_board.key(b) for b in boards)
@@ -60,7 +60,7 @@ def _live(
     if board is not None:
         class_board.draw(board, large)
     else:
-        st.info(say("nothing_measured_yet_run"))
+        st.info(say("nothing_measured"))
     _queue(infos, large)
 
 
@@ -71,21 +71,20 @@ def _queue(infos: "Sequence[RunInfo]", large: bool) -> None:
     waiting = sorted((info for info in infos if info.state == "queued"), key=lambda i: i.queue_place or 0)
     st.subheader(say("now"))
     with st.grid(3, min_column_width=150, gap="small"):
-        st.metric(say("training"), f"{len(at_work)} of {slots}")
+        st.metric(say("training"), say("of_slots", n=len(at_work), slots=slots))
         st.metric(say("waiting"), format_count(len(waiting)))
         st.metric(say("ended"), format_count(len(infos) - len(at_work) - len(waiting)))
-    st.caption(
-        say("most_once_computer_more", slots=counted(slots, 'run'))
-    )
+    st.caption(say("limit", n=slots))
     size = "#### " if large else ""
     for info in at_work[:FIRST]:
-        left = f" · {duration(info.eta_s)} left" if info.eta_s is not None else ""
-        state = "" if info.state == "running" else f" · {state_name(info.state)}"
-        text = say("step", size=size, name=_name(info), step=info.step, steps=info.steps, state=state, left=left)
+        facts = [_name(info), say("step", step=info.step, steps=info.steps)]
+        facts += [] if info.state == "running" else [state_name(info.state)]
+        facts += [] if info.eta_s is None else [say("left", time=duration(info.eta_s))]
+        text = size + " · ".join(facts)
         st.progress(min(1.0, info.step / max(info.steps, 1)), text)
     _rest(len(at_work))
     for info in waiting[:FIRST]:
-        st.markdown(say("place", size=size, queue_place=info.queue_place, name=_name(info)))
+        st.markdown(size + say("place", place=info.queue_place, name=_name(info)))
     _rest(len(waiting))
     for info in [i for i in infos if i.state == "failed" and i.owned_by(session.owner())][:2]:
         st.warning(say("ended_early", name=literal(info.name), message=literal(info.message)))
@@ -97,11 +96,10 @@ def _rest(n: int) -> None:
 
 
 def _name(info: "RunInfo") -> str:
-    return f"**{literal(info.name)}**" + (" (mine)" if info.owned_by(session.owner()) else "")
+    name = literal(info.name)
+    return say("my_name", name=name) if info.owned_by(session.owner()) else say("name", name=name)
 
 
 def _nobody_yet() -> None:
-    st.info(
-        say("nobody_has_trained_here")
-    )
+    st.info(say("nobody_yet"))
     st.button(say("go_train"), key="class_go_train", on_click=class_board.go_train, type="primary")

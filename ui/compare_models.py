@@ -14,7 +14,7 @@ EARLY = 0.035  # share of the training after which the moment lies that is offer
 
 
 def choices(ref: ModelRef) -> dict[str, ModelRef]:
-    """By name in the address: the other causal models, then the earlier moments of `ref`, the oldest first."""
+    """By names in the address: the other causal models, then earlier moments of `ref`, the oldest first."""
     others = [
         m for m in resources.available_models(session.owner()) if m.id != ref.id and m.objective == "clm"
     ]

@@ -167,7 +167,9 @@ def totals(both: Both, unit: str) -> dict[str, list[Any]]:
         ],
         say("column.tokens"): list(both.found.n_tokens),
         say("column.bytes"): [both.found.n_bytes] * 2,
-        say("column.surprise", unit=unit): [float(metrics.surprisal(-total, unit)) for total in both.found.totals],
+        say("column.surprise", unit=unit): [
+            float(metrics.surprisal(-total, unit)) for total in both.found.totals
+        ],
     }
     if both.same_tokens:
         rows[say("column.loss")] = list(losses)

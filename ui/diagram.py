@@ -52,15 +52,22 @@ TRAINING = {
     "backward": Box("examples", {"example": "gradient"}, "∂L/∂θ"),
     "update": Box("training", {}, "θ ← θ − η∇"),
 }
-NAMES = ("flow", "objectives", "training")
-_ALL = FLOW | MASKED | CAUSAL | START | TRAINING
+WRITING = {
+    "crop": Box("examples", {"example": "crop"}, "≤ T"),
+    "predict": Box("next_token", {}, "p(xₜ | x₁…)"),
+    "pick": Box("generation", {}, "u ∈ [0, 1)"),
+    "append": Box("examples", {"example": "generation"}, "T + 1"),
+}
+NAMES = ("flow", "objectives", "training", "writing")
+_ALL = FLOW | MASKED | CAUSAL | START | TRAINING | WRITING
 
 
 def diagram(name: str, lit: Collection[str] = (), *, key: str = "") -> None:
     """Draw a flow; a press on a box opens the page where it happens.
 
     Args:
-        name: "flow" (text to probability), "objectives" (masked against causal) or "training" (the loop).
+        name: "flow" (text to probability), "objectives" (masked against causal), "training" or "writing" (the
+            two loops).
         lit: names of the boxes that light up, such as "softmax".
         key: of the component, if a page draws the same flow twice.
 
@@ -77,6 +84,7 @@ def diagram(name: str, lit: Collection[str] = (), *, key: str = "") -> None:
             "start": _box("sentence", START["sentence"], lit),
         },
         "training": {"lanes": [_lane(TRAINING, lit)], "back": say("repeat")},
+        "writing": {"lanes": [_lane(WRITING, lit)], "back": say("repeat")},
     }
     if name not in parts:
         raise ValueError(f"There is no flow {name!r}: take one of {', '.join(NAMES)}.")
@@ -90,7 +98,8 @@ def diagram(name: str, lit: Collection[str] = (), *, key: str = "") -> None:
 
 def boxes_of(name: str) -> dict[str, Box]:
     """The boxes of a flow by their names."""
-    return {"flow": FLOW, "objectives": START | MASKED | CAUSAL, "training": TRAINING}[name]
+    flows = {"flow": FLOW, "objectives": START | MASKED | CAUSAL, "training": TRAINING, "writing": WRITING}
+    return flows[name]
 
 
 def _lane(row: dict[str, Box], lit: Collection[str], **more: str) -> dict[str, Any]:

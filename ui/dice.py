@@ -35,10 +35,10 @@ def dice(ref: ModelRef, prompt: list[int], text: Writing, *, key: str) -> None:
     """Draw the part of a page that shows every draw; nothing as long as nothing was drawn."""
     if not text.draws:
         return
-    st.subheader(say("how_chance_picked"))
+    st.subheader(say("title"))
     st.caption(in_numbers(text.branch))
     if len(text.draws) > CHIPS:
-        every = say("show_all_tokens", n_draws=format_count(len(text.draws)))
+        every = say("show_all", n=format_count(len(text.draws)))
         st.toggle(every, key=ALL, persist_state="session", on_change=select, args=(key, 0))
     start = _first_chip(text)
     recent = text.draws[start:]
@@ -49,20 +49,15 @@ def dice(ref: ModelRef, prompt: list[int], text: Writing, *, key: str) -> None:
         [[draw] for draw in recent],
         key=key,
         selected=last,
-        values=["forced" if draw.forced else format_prob(draw.prob) for draw in recent],
-        label=say("tokens_after_prompt_each"),
+        values=[say("forced") if draw.forced else format_prob(draw.prob) for draw in recent],
+        label=say("strip"),
     )
     at = start + (last if chosen is None else min(chosen, last))
     draw = text.draws[at]
     name = literal(visible(draw.data))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            say("rewind_before", name=name),
-            key="generation_rewind",
-            on_click=text.rewind,
-            args=(at,),
-        )
-        st.caption(say("go_new_branch_one"))
+        st.button(say("rewind", token=name), key="generation_rewind", on_click=text.rewind, args=(at,))
+        st.caption(say("rewind_note"))
     if draw.forced:
         st.caption(_no_dice(draw, name))
     else:
@@ -72,20 +67,17 @@ def dice(ref: ModelRef, prompt: list[int], text: Writing, *, key: str) -> None:
 def in_numbers(branch: Branch) -> str:
     """How likely the model itself finds a branch."""
     n, forced = len(branch.draws), branch.n_forced
-    words = f"{format_count(n)} token{'s' * (n > 1)}" + (say("them_forced", forced=forced) if forced else "")
-    log_prob, each = format_number(branch.log_prob), format_number(branch.per_token)
-    return say("under_model_alone_log", words=words, log_prob=log_prob, each=each)
+    likely = {"log_prob": format_number(branch.log_prob), "each": format_number(branch.per_token)}
+    if forced:
+        return say("numbers_with_forced", n=n, forced=forced, **likely)
+    return say("numbers", n=n, **likely)
 
 
 def _no_dice(draw: Draw, name: str) -> str:
-    left = say("would_have_been_drawn", format_prob=format_prob(draw.prob))
-    gone = say("cuts_had_removed")
-    return say(
-        "forced_no_dice_were",
-        name=name,
-        format_prob=format_prob(draw.model_prob),
-        left=left if draw.prob else gone,
-    )
+    alone = {"token": name, "alone": format_prob(draw.model_prob)}
+    if draw.prob:
+        return say("no_dice", **alone, drawn=format_prob(draw.prob))
+    return say("no_dice_and_cut", **alone)
 
 
 def _line(ref: ModelRef, before: list[int], draw: Draw, *, key: str) -> None:
@@ -96,18 +88,19 @@ def _line(ref: ModelRef, before: list[int], draw: Draw, *, key: str) -> None:
     single = [stretch.n_tokens == 1 for stretch in line]
     data_of = resources.tokenizer(ref).token_bytes
     labels = [
-        visible(data_of(s.id)) if one else f"{s.n_tokens} rare" for s, one in zip(line, single, strict=True)
+        visible(data_of(s.id)) if one else say("rare", n=s.n_tokens)
+        for s, one in zip(line, single, strict=True)
     ]
     colors = [token_color(s.id) if one else None for s, one in zip(line, single, strict=True)]
     fell = next(i for i, stretch in enumerate(line) if stretch.id == draw.id and single[i])
     show(draw_line(labels, [(s.low, s.high) for s in line], u=draw.u, chosen=fell, colors=colors), key=key)
     st.caption(
         say(
-            "random_number_u_picks",
+            "number",
             u=draw.u,
             low=line[fell].low,
             high=line[fell].high,
-            labels=literal(labels[fell]),
-            format_prob=format_prob(draw.model_prob),
+            token=literal(labels[fell]),
+            alone=format_prob(draw.model_prob),
         )
     )

@@ -23,7 +23,7 @@ say = words("ui.draws_view")
 
 SHOWN = 9
 MANY = (100, 1000, 10_000)
-DRAWN, PLAIN = "this distribution", "the model alone"
+DRAWN, PLAIN = "drawn", "model"  # the distribution that is drawn from, the model's own
 KEEP: dict[str, Any] = {"persist_state": "session"}
 
 
@@ -42,10 +42,10 @@ def draws_view(ref: ModelRef, ids: list[int]) -> None:
             sampling_form.penalty()
         sampling_form.seed_box()
     with right, st.container(horizontal=True, vertical_alignment="center"):
-        n = int(st.segmented_control(say("draws"), MANY, default=1000, required=True, key="generation_n_draws",
-                                     format_func="{:,} draws".format, label_visibility="collapsed",
-                                     **KEEP))  # fmt: skip
-        plain = st.toggle(say("test_against_model_alone"), key="generation_against", **KEEP)
+        n = int(st.segmented_control(say("how_many"), MANY, default=1000, required=True,
+                                     key="generation_n_draws", format_func=lambda n: say("draws", n=n),
+                                     label_visibility="collapsed", **KEEP))  # fmt: skip
+        plain = st.toggle(say("against"), key="generation_against", **KEEP)
     against = PLAIN if plain else DRAWN
     how = sampling_form.settings(ref)
     stages = sampling_stages(logits, **how.draw, previous=seen(ref, ids))
@@ -71,23 +71,21 @@ def _picture(ref: ModelRef, counts: Any, probs: Any, n: int) -> None:
 def _test(ref: ModelRef, found: Fit, counts: Any, probs: Any, n: int, against: str) -> None:
     """The chi-square test in a formula and in words."""
     if math.isnan(found.p_value):
-        st.caption(say("only_one_token_can"))
+        st.caption(say("no_test"))
         return
     best = int(np.argmax(probs))
     name = literal(visible(resources.tokenizer(ref).token_bytes(best)))
     left, right = st.columns([3, 2], gap="medium")
     count, p = int(counts[best]), float(probs[best])
     left.latex(chi_square(count, p, n, found.chi_square, found.degrees))
-    right.markdown(f"**p-value {format_prob(found.p_value)}**")
+    right.markdown(say("p_value", p=format_prob(found.p_value)))
     right.caption(in_words(found, against))
-    right.caption(say("first_lines_those_bins", name=name, n_bins=found.n_bins))
+    right.caption(say("bins", token=name, n=found.n_bins))
 
 
 def in_words(found: Fit, against: str) -> str:
     """What the p-value says, and what it does not."""
     share = format_prob(100 * found.p_value)
     if found.p_value >= 0.01:
-        return say("honest_draws_off_least", against=against, share=share)
-    if against == DRAWN:
-        return say("only_100_seeds_off", share=share)
-    return say("draws_would_off_much", against=against, share=share)
+        return say(f"honest.{against}", share=share)
+    return say(f"off.{against}", share=share)

@@ -94,12 +94,17 @@ class Frequency:
     Attributes:
         counts: (V,).
         n_tokens: how many tokens were counted.
-        source: in which text, in words.
+        kind: of the text that was counted: "sidebar", "run", "run-start" or "stories".
     """
 
     counts: NDArray[np.int64]
     n_tokens: int
-    source: str
+    kind: str
+
+    @property
+    def source(self) -> str:
+        """In which text, in words."""
+        return say(f"source.{self.kind}", longest=format_count(LONGEST), sample=format_count(SAMPLE))
 
 
 def frequency(chosen: Chosen) -> Frequency:
@@ -107,37 +112,30 @@ def frequency(chosen: Chosen) -> Frequency:
     found = _in_corpus(chosen.ref)
     if found is not None:
         return found
-    return _count(
-        chosen.ref, chosen.text, say("text_sidebar_what_model")
-    )
+    return _count(chosen.ref, chosen.text, "sidebar")
 
 
-@st.cache_resource(max_entries=8, show_spinner="Counting tokens …")
+@st.cache_resource(max_entries=8, show_spinner=say.later("counting"))
 def _in_corpus(ref: ModelRef) -> Frequency | None:
     own = Path(ref.folder).parents[1] / "corpus.txt"
     if ref.kind == "run" and own.is_file():
         with own.open(encoding="utf-8", newline="") as file:
             text = file.read(LONGEST)
             whole = not file.read(1)
-        part = say("text") if whole else say("first_characters_text", longest=format_count(LONGEST))
-        return _count(ref, text, say("run_learned", part=part))
+        return _count(ref, text, "run" if whole else "run-start")
     if ref.corpus != "stories":
         return None
     try:
-        return _count(
-            ref,
-            stories(SAMPLE, seed=1).text,
-            say("stories_kind_learned", sample=format_count(SAMPLE)),
-        )
+        return _count(ref, stories(SAMPLE, seed=1).text, "stories")
     except ValueError:
         return None  # a vocabulary of characters that the stories have more of
 
 
-def _count(ref: ModelRef, text: str, source: str) -> Frequency:
+def _count(ref: ModelRef, text: str, kind: str) -> Frequency:
     ids = resources.tokenizer(ref).encode(text)
     counts = embeddings.token_counts(ids, len(matrix(ref)))
     counts.setflags(write=False)
-    return Frequency(counts, len(ids), source)
+    return Frequency(counts, len(ids), kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +153,7 @@ class Movie:
     basis: Basis
 
 
-@st.cache_resource(max_entries=8, show_spinner="Drawing the map …")
+@st.cache_resource(max_entries=8, show_spinner=say.later("drawing"))
 def movie(ref: ModelRef, ids: tuple[int, ...]) -> Movie:
     """The map whose directions are those in which the tokens `ids` differ most at the last checkpoint."""
     basis = embeddings.fit_basis(matrix(ref)[list(ids)])
@@ -187,11 +185,7 @@ def unseen(chosen: Chosen) -> NDArray[np.int64]:
 
 def fate_of_unseen(chosen: Chosen) -> str:
     """What training does to the rows of tokens that never occur, in words."""
-    if chosen.config.tie_head:
-        return (
-            say("no_text_taught_such")
-        )
-    return say("such_token_never_read")
+    return say("unseen_tied" if chosen.config.tie_head else "unseen")
 
 
 def vector_csv(values: NDArray[Any]) -> str:

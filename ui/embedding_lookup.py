@@ -29,24 +29,25 @@ def draw(chosen: Chosen) -> None:
         st.markdown(say("id", name=literal(chosen.name), token_id=token_id))
         dim = int(
             st.number_input(
-                say("dimension_work_out"), 0, width - 1, 0, key=key,
+                say("work_out"), 0, width - 1, 0, key=key,
                 persist_state="session",
             )
         )  # fmt: skip
         ends = {v: float(matrix[v, dim]) for v in {0, token_id, vocab_size - 1}}
         st.latex(worked_vectors.look_up(ends, token_id, vocab_size, dim))
-        st.caption(
-            say("h_one_hot_vector")
-        )
+        st.caption(say("one_hot"))
         st.dataframe(
             {"dimension": range(width), "value": row.tolist()},
             hide_index=True,
             height=215,
-            column_config={"value": st.column_config.NumberColumn(format="%.6g")},
+            column_config={
+                "dimension": say("dimension"),
+                "value": st.column_config.NumberColumn(say("value"), format="%.6g"),
+            },
             key="embeddings_row",
         )
         st.download_button(
-            say("download_row_csv"),
+            say("download"),
             lambda: vector_csv(row),
             file_name=f"token-{token_id}.csv",
             mime="text/csv",
@@ -66,17 +67,22 @@ def draw(chosen: Chosen) -> None:
             color=objective_color(chosen.ref.objective),
         )
         show(fig, key="embeddings_lookup")
-        st.caption(
-            say("e_has_rows_numbers", vocab_size=format_count(vocab_size), width=width, n_ids=len(ids), token_id=token_id, zmax=format_number(float(fig.data[2].zmax), 2), how_learned=_how_learned(chosen, ids))
+        drawn = say(
+            "drawn",
+            vocab_size=format_count(vocab_size),
+            width=width,
+            rows=len(ids),
+            token_id=token_id,
+            most=format_number(float(fig.data[2].zmax), 2),
         )
+        st.caption(f"{drawn} {_how_learned(chosen, ids)}")
         if chosen.config.tie_head:
-            st.caption(say("model_uses_e_again"))
+            st.caption(say("used_again"))
 
 
 def _how_learned(chosen: Chosen, ids: list[int]) -> str:
     """Which of the rows drawn were learned from text, and what became of the others."""
     n = int(np.isin(ids, unseen(chosen)).sum())
     if not n:
-        return say("all_them_were_learned")
-    which = say("these_tokens_never", n=n, word='occurs' if n == 1 else 'occur')
-    return f"{which} in {frequency(chosen).source}. {fate_of_unseen(chosen)}"
+        return say("all_learned")
+    return say("never", n=n, source=frequency(chosen).source) + " " + fate_of_unseen(chosen)

@@ -31,7 +31,7 @@ FEW = 300
 LABELLED_NEAR = 6  # neighbours of the chosen token that are named
 ZOOM = "embeddings_zoom"
 NARROW = 0.2  # a cloud whose extent is less than this share of the last one's is said to be small
-WHICH = {"frequent": f"top {FEW}", "seen": "all that occur", "all": "all"}
+WHICH = ("frequent", "seen", "all")
 
 
 def step_key(ref: ModelRef) -> str:
@@ -56,12 +56,13 @@ def _ids(chosen: Chosen, which: str) -> list[int]:
 def _controls() -> tuple[int, str]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         flat = st.segmented_control(
-            say("axes"), [2, 3], default=2, required=True, key="embeddings_axes", persist_state="session",
-            format_func="{}-D".format, label_visibility="collapsed",
+            say("dimensions"), [2, 3], default=2, required=True, key="embeddings_axes",
+            persist_state="session", format_func="{}-D".format, label_visibility="collapsed",
         )  # fmt: skip
         which = st.segmented_control(
-            say("tokens_drawn"), list(WHICH), default="seen", required=True, key="embeddings_which",
-            persist_state="session", format_func=WHICH.__getitem__, label_visibility="collapsed", wrap=True,
+            say("tokens"), WHICH, default="seen", required=True, key="embeddings_which",
+            persist_state="session", format_func=lambda name: say(f"which.{name}", n=FEW),
+            label_visibility="collapsed", wrap=True,
         )  # fmt: skip
     return int(flat), str(which)
 
@@ -69,16 +70,14 @@ def _controls() -> tuple[int, str]:
 def _step(ref: ModelRef, steps: Sequence[int]) -> int:
     """Which checkpoint is drawn: its place among the steps."""
     if len(steps) < 2:
-        st.info(say("only_one_moment_models"))
+        st.info(say("one_moment"))
         return 0
     key = step_key(ref)
     if st.session_state.get(key) not in (None, *steps):
         st.session_state[key] = steps[-1]
     if key not in st.session_state:
         st.session_state[key] = steps[-1]
-    step = st.select_slider(
-        say("training_step"), steps, key=key, format_func=format_count, persist_state="session"
-    )
+    step = st.select_slider(say("step"), steps, key=key, format_func=format_count, persist_state="session")
     return list(steps).index(int(step))
 
 
@@ -91,32 +90,31 @@ def draw(chosen: Chosen) -> None:
         shown = movie(chosen.ref, tuple(ids))
         at = _step(chosen.ref, shown.steps)
         zoomed = len(shown.steps) > 1 and st.toggle(
-            say("zoom_step"), key=ZOOM, persist_state="session",
-            help=say("axes_hold_just_tokens"),
+            say("zoom"), key=ZOOM, persist_state="session",
+            help=say("zoom_help"),
         )  # fmt: skip
         _where(chosen, shown, at, k)
         _explain(chosen, shown, k, ids, which)
     with left:
         _picture(chosen, shown, at, k, ids, bool(zoomed))
-        if about := _size(shown, at, ids, bool(zoomed)) + _first_axis(chosen, shown, ids):
-            st.caption(about)
+        if about := [*_size(shown, at, ids, bool(zoomed)), *_first_axis(chosen, shown, ids)]:
+            st.caption(" ".join(about))
 
 
-def _size(shown: Movie, at: int, ids: list[int], zoomed: bool) -> str:
-    """How wide the cloud is at this step beside the last one, in words."""
+def _size(shown: Movie, at: int, ids: list[int], zoomed: bool) -> list[str]:
+    """How wide the cloud is at this step beside the last one, in sentences."""
     wide = np.ptp(shown.points[:, ids, :2], axis=1).max(axis=1)
     share = float(wide[at] / wide[-1]) if wide[-1] > 0 else 1.0
-    words = []
+    said = []
     if share < NARROW:
-        chance = say("tiny_random") if at == 0 else say("still_small")
-        words.append(
-            say("step_vectors_whole_cloud", steps=format_count(shown.steps[at]), chance=chance, value=format_number(100 * share, 2), steps_2=format_count(shown.steps[-1]))
-        )
+        told = {"step": format_count(shown.steps[at]), "last": format_count(shown.steps[-1])}
+        key = "tiny" if at == 0 else "small"
+        said.append(say(f"size.{key}", share=format_number(100 * share, 2), **told))
         if not zoomed:
-            words.append(say("axes_all_steps_tokens"))
+            said.append(say("far"))
     if zoomed:
-        words.append(say("zoomed_axes_hold_only"))
-    return "".join(f"{sentence} " for sentence in words)
+        said.append(say("zoomed"))
+    return said
 
 
 def _picture(chosen: Chosen, shown: Movie, at: int, k: int, ids: list[int], zoomed: bool) -> None:
@@ -135,7 +133,7 @@ def _picture(chosen: Chosen, shown: Movie, at: int, k: int, ids: list[int], zoom
         trail=points[:, place[chosen.token_id]] if moves and not (zoomed and k == 3) else None,
         at=at,
         color=objective_color(chosen.ref.objective),
-        fitted=say("step", steps=format_count(shown.steps[-1])) if moves else "",
+        fitted=format_count(shown.steps[-1]) if moves else "",
     )
     show(fig, key="embeddings_map")
 
@@ -149,38 +147,43 @@ def _near(chosen: Chosen) -> list[int]:
 
 def _where(chosen: Chosen, shown: Movie, at: int, k: int) -> None:
     """The chosen token's place, as a formula."""
-    st.markdown(f"**Where “{literal(chosen.name)}” is**")
+    st.markdown(say("where", name=literal(chosen.name)))
     values = shown.points[at, chosen.token_id, :k].astype(np.float64).tolist()
     st.latex(worked_vectors.coordinates(values, chosen.config.d_model))
-    st.caption(say("x_vector_mean_vector"))
+    st.caption(say("formula"))
 
 
-def _first_axis(chosen: Chosen, shown: Movie, ids: list[int]) -> str:
-    """Whether the first direction tells the tokens that never occur from the others, in words."""
+def _first_axis(chosen: Chosen, shown: Movie, ids: list[int]) -> list[str]:
+    """Whether the first direction tells the tokens that never occur from the others, in sentences."""
     never = np.isin(ids, unseen(chosen))
     values = shown.points[-1, ids, 0].astype(np.float64)
     if not never.any() or never.all():
-        return ""
+        return []
     means = [values[never].mean(), values[~never].mean()]
     counts = [int(never.sum()), int((~never).sum())]
     between = sum(n * (m - values.mean()) ** 2 for n, m in zip(counts, means, strict=True)) / len(values)
-    mostly = say("pc_1_mostly_difference") if between > values.var() / 2 else ""
-    return say("among_them_never_occur", counts=counted(counts[0], 'token'), fate_of_unseen=fate_of_unseen(chosen), mostly=mostly)
+    said = [say("never", n=counts[0], tokens=counted(counts[0], "token")), fate_of_unseen(chosen)]
+    return [*said, say("first_axis")] if between > values.var() / 2 else said
 
 
 def _explain(chosen: Chosen, shown: Movie, k: int, ids: list[int], which: str) -> None:
     n, moves = len(ids), len(shown.steps) > 1
-    when = f"step {format_count(shown.steps[-1])}" if moves else say("moment")
-    capped = say("most", most_points=format_count(MOST_POINTS)) if n == MOST_POINTS else ""
-    words = {"frequent": say("most_frequent"), "seen": say("all_occur"), "all": say("whole_vocabulary")}[which]
-    kept = format_number(100 * float(shown.basis.shares[:k].sum()))
-    st.caption(
-        say("axes_directions_which_vectors", k=k, n=format_count(n), words=words, capped=capped, when=when, kept=kept, max=max(chosen.config.d_model - k, 0))
-        + (say("they_stay_same_all") if moves else "")
-        + (
-            say("earlier_moments_were_stored")
-            if moves and chosen.ref.kind == "shipped"
-            else ""
+    which_ones = say(f"drawn.{which}")
+    if n == MOST_POINTS:
+        which_ones = say("drawn_at_most", which=which_ones, most=format_count(MOST_POINTS))
+    said = [
+        say(
+            "axes_at_step" if moves else "axes",
+            k=k,
+            n=format_count(n),
+            which=which_ones,
+            step=format_count(shown.steps[-1]),
+            kept=format_number(100 * float(shown.basis.shares[:k].sum())),
+            others=max(chosen.config.d_model - k, 0),
         )
-        + say("named_where_there_room", source=frequency(chosen).source)
-    )
+    ]
+    if moves:
+        said.append(say("fixed"))
+        said += [say("rounded")] if chosen.ref.kind == "shipped" else []
+    said.append(say("named", source=frequency(chosen).source))
+    st.caption(" ".join(said))

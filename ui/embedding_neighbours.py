@@ -23,7 +23,7 @@ def draw(chosen: Chosen) -> None:
         return
     shown = [*found.near.tolist(), *found.far.tolist()]
     if not shown:
-        st.info(say("vocabulary_has_single_token"))
+        st.info(say("single"))
         return
     called = names(chosen.ref)
     left, right = st.columns([4, 3], gap="large")
@@ -35,9 +35,12 @@ def draw(chosen: Chosen) -> None:
         )  # fmt: skip
         other = shown[0] if other is None else int(other)
         _work_out(chosen, other)
-        st.caption(
-            say("n_1_same_direction_0", n_called=format_count(len(called) - 1), mean=format_number(found.mean), spread=format_number(found.spread))
+        n, mean, spread = (
+            format_count(len(called) - 1),
+            format_number(found.mean),
+            format_number(found.spread),
         )
+        st.caption(say("scale", n=n, mean=mean, spread=spread))
     with left:
         fig = cosine_bars(
             [called[i] for i in found.near],
@@ -48,16 +51,12 @@ def draw(chosen: Chosen) -> None:
             color=objective_color(chosen.ref.objective),
         )
         show(fig, key="embeddings_neighbours")
-        st.caption(
-            say("compared_were_all_tokens", n_called=format_count(len(called)), n_near=len(found.near))
-            + (say("below_most_opposite", n_far=len(found.far)) if len(found.far) else ".")
-        )
+        n, near, far = format_count(len(called)), len(found.near), len(found.far)
+        st.caption(say("shown_both" if far else "shown", all=n, near=near, far=far))
 
 
 def _work_out(chosen: Chosen, other: int) -> None:
     pair = chosen.matrix[[chosen.token_id, other]].astype(np.float64)
     first, second = embeddings.norms(pair).tolist()
     st.latex(worked_vectors.cosine(float(pair[0] @ pair[1]), first, second, pair.shape[1]))
-    st.caption(
-        say("vector_b_b_their", name=literal(chosen.name), names=literal(names(chosen.ref)[other]))
-    )
+    st.caption(say("formula", name=literal(chosen.name), other=literal(names(chosen.ref)[other])))

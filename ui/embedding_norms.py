@@ -42,11 +42,9 @@ def draw(chosen: Chosen) -> None:
             color=objective_color(chosen.ref.objective),
         )
         show(fig, key="embeddings_norms")
-        st.caption(
-            say("counted_tokens", source=found.source, n_tokens=format_count(found.n_tokens))
-            + (say("drawn_tokens", n_drawn=format_count(len(drawn)), n_lengths=format_count(len(lengths))) if
-               len(drawn) < len(lengths) else say("drawn_all_tokens", n_lengths=format_count(len(lengths))))
-        )  # fmt: skip
+        n, all_tokens = format_count(len(drawn)), format_count(len(lengths))
+        which = say("drawn" if len(drawn) < len(lengths) else "drawn_all", n=n, all=all_tokens)
+        st.caption(f"{say('counted', source=found.source, n=format_count(found.n_tokens))} {which}")
     with right:
         st.markdown(say("how_long", name=literal(chosen.name)))
         vector = chosen.matrix[chosen.token_id].astype(np.float64)
@@ -58,7 +56,7 @@ def draw(chosen: Chosen) -> None:
 
 
 def _times(n: int) -> str:
-    return {0: "never", 1: "once"}.get(n, f"{format_count(n)} ×")
+    return say("never") if n == 0 else say("once") if n == 1 else f"{format_count(n)} ×"
 
 
 def _compare(chosen: Chosen, top: int, counts: np.ndarray, lengths: np.ndarray) -> None:
@@ -66,12 +64,17 @@ def _compare(chosen: Chosen, top: int, counts: np.ndarray, lengths: np.ndarray) 
     st.dataframe(
         {
             "token": [f"{called[i]}" for i in (chosen.token_id, top)],
-            "": ["chosen", say("most_frequent")],
+            "which": [say("chosen"), say("most_frequent")],
             "occurs": [_times(int(counts[i])) for i in (chosen.token_id, top)],
             "length": [float(lengths[i]) for i in (chosen.token_id, top)],
         },
         hide_index=True,
-        column_config={"length": st.column_config.NumberColumn(format="%.4g")},
+        column_config={
+            "token": say("token"),
+            "which": "",
+            "occurs": say("occurs"),
+            "length": st.column_config.NumberColumn(say("length"), format="%.4g"),
+        },
         key="embeddings_lengths",
     )
 
@@ -81,22 +84,16 @@ def _relation(counts: np.ndarray, lengths: np.ndarray) -> None:
     never = lengths[counts == 0]
     lines = []
     if math.isnan(found.pearson):
-        lines.append(
-            say("only_count_all_alike", n=counted(found.n, 'token'))
-        )
+        lines.append(say("too_few", tokens=counted(found.n, "token")))
     else:
-        strength = abs(found.spearman)
-        words = say("go_together_closely") if strength >= 0.6 else say("go_together_loosely")
-        which = "longer" if found.spearman > 0 else "shorter"
-        words += say("frequent_ones", which=which)
-        words = words if strength >= 0.2 else say("hardly_go_together")
-        lines.append(
-            say("over_tokens_occur_length", n=format_count(found.n), words=words, pearson=format_number(found.pearson), spearman=format_number(found.spearman))
-        )
+        strength, way = abs(found.spearman), "longer" if found.spearman > 0 else "shorter"
+        how = f"closely_{way}" if strength >= 0.6 else f"loosely_{way}" if strength >= 0.2 else "hardly"
+        pearson, spearman = format_number(found.pearson), format_number(found.spearman)
+        lines.append(say(f"relation.{how}", n=format_count(found.n), pearson=pearson, spearman=spearman))
     if len(never):
         seen = lengths[counts > 0]
-        beside = say("those_occur", mean=format_number(float(seen.mean()))) if len(seen) else ""
-        lines.append(
-            say("never_occur_mean_length", n_never=counted(len(never), 'token'), mean=format_number(float(never.mean())), beside=beside)
-        )
+        told = {"n": len(never), "tokens": counted(len(never), "token")}
+        told |= {"mean": format_number(float(never.mean()))}
+        told |= {"seen": format_number(float(seen.mean()))} if len(seen) else {}
+        lines.append(say("never_beside" if len(seen) else "never_alone", **told))
     st.caption(" ".join(lines))

@@ -27,7 +27,7 @@ from wording import words
 
 say = words("ui.embedding_position")
 
-KINDS = {"rotary": "Rotary", "learned": "Learned", "sinusoidal": "Sinusoidal"}
+KINDS = ("rotary", "learned", "sinusoidal")
 SHIFTS = (0, 1, 2, 5, 10, 50, 100)
 
 
@@ -35,19 +35,25 @@ def draw(chosen: Chosen) -> None:
     """Draw what the model at hand does, or what another kind of position would be."""
     own = chosen.config.positions
     kind = st.segmented_control(
-        say("kind_position"), sorted(KINDS, key=lambda name: name != own), default=own, required=True,
+        say("kinds"), sorted(KINDS, key=lambda name: name != own), default=own, required=True,
         key=f"embeddings_kind_{own}", persist_state="session", label_visibility="collapsed",
-        format_func=lambda name: KINDS[name] + (say("model") if name == own else ""),
+        format_func=lambda name: say(f"own_kind.{name}" if name == own else f"kind.{name}"),
     )  # fmt: skip
     {"rotary": _rotary, "learned": _learned, "sinusoidal": _sinusoidal}[str(kind)](chosen)
 
 
-def _number(words: str, last: int, key: str, first: int = 0) -> int:
+def _inside(chosen: Chosen) -> str:
+    """What the positions of the model at hand are, inside a sentence."""
+    own = chosen.config.positions
+    return say(f"inside.{own}") if own in KINDS else own
+
+
+def _number(label: str, last: int, key: str, first: int = 0) -> int:
     """A whole number from `first` to `last`, kept for as long as that range stays the same."""
     name = f"embeddings_{key}_{last}"
     if not first <= st.session_state.get(name, first) <= last:  # out of a link
         st.session_state[name] = first
-    return int(st.number_input(words, first, last, first, key=name, persist_state="session"))
+    return int(st.number_input(label, first, last, first, key=name, persist_state="session"))
 
 
 def _others(chosen: Chosen, kind: str) -> list[ModelRef]:
@@ -71,8 +77,8 @@ def _offer(chosen: Chosen, kind: str) -> bool:
     others = _others(chosen, kind)[:3]
     for ref in others:
         st.button(
-            say("use", label=literal(ref.label)), key=f"embeddings_use_{ref.id}", on_click=session.choose_model,
-            args=(ref.id,),
+            say("use", label=literal(ref.label)), key=f"embeddings_use_{ref.id}",
+            on_click=session.choose_model, args=(ref.id,),
         )  # fmt: skip
     return bool(others)
 
@@ -80,20 +86,16 @@ def _offer(chosen: Chosen, kind: str) -> bool:
 def _learned(chosen: Chosen) -> None:
     table = embeddings.added_positions(resources.load(chosen.ref).model)
     if chosen.config.positions == "learned" and table is not None:
-        st.write(say("each_position_has_learned"))
+        st.write(say("learned"))
         _added(chosen, table, 1.0)
         return
-    st.info(
-        say("learned_positions_second_matrix", positions=chosen.config.positions)
-    )
+    st.info(say("no_learned", positions=_inside(chosen)))
     token_id = int(chosen.trace.ids[chosen.position])
     st.latex(rf"x = E_{{{token_id}}} + P_{{{chosen.position}}}")
-    st.caption(
-        say("row_plus_row_position", names=literal(names(chosen.ref)[token_id]), position=chosen.position)
-    )
+    st.caption(say("row_plus_row", name=literal(names(chosen.ref)[token_id]), position=chosen.position))
     if not _offer(chosen, "learned"):
-        st.write(say("no_other_model_hand"))
-        nav.link("training", say("train_model_learned_positions"))
+        st.write(say("no_other"))
+        nav.link("training", say("train"))
 
 
 def _sinusoidal(chosen: Chosen) -> None:
@@ -101,16 +103,14 @@ def _sinusoidal(chosen: Chosen) -> None:
     if config.positions == "sinusoidal":
         table = embeddings.added_positions(resources.load(chosen.ref).model)
         assert table is not None
-        st.write(say("fixed_sines_cosines_added"))
+        st.write(say("sinusoidal"))
         _added(chosen, table, embeddings.token_scale(resources.load(chosen.ref).model))
         return
-    st.info(
-        say("models_positions_below_table", positions=config.positions)
-    )
+    st.info(say("no_sinusoidal", positions=_inside(chosen)))
     _offer(chosen, "sinusoidal")
     left, right = st.columns([4, 3], gap="large")
     with right:
-        dim = _number(say("dimension_work_out"), config.d_model - 1, "dim")
+        dim = _number(say("work_out"), config.d_model - 1, "dim")
         _fixed(chosen, dim)
     with left:
         table = embeddings.sinusoid(config.context_length, config.d_model)
@@ -119,11 +119,9 @@ def _sinusoidal(chosen: Chosen) -> None:
 
 
 def _fixed(chosen: Chosen, dim: int) -> None:
-    st.markdown(f"**Position {chosen.position}, dimension {dim}**")
+    st.markdown(say("place", position=chosen.position, dimension=dim))
     st.latex(worked_vectors.sinusoid(chosen.position, dim, chosen.config.d_model))
-    st.caption(
-        say("even_dimensions_sines_odd")
-    )
+    st.caption(say("waves"))
 
 
 def _added(chosen: Chosen, table: NDArray[np.float32], scale: float) -> None:
@@ -132,7 +130,7 @@ def _added(chosen: Chosen, table: NDArray[np.float32], scale: float) -> None:
     token, position = chosen.matrix[token_id] * np.float32(scale), table[t]
     left, right = st.columns([4, 3], gap="large")
     with right:
-        dim = _number(say("dimension_work_out"), config.d_model - 1, "dim")
+        dim = _number(say("work_out"), config.d_model - 1, "dim")
         st.latex(
             worked_vectors.addition(
                 float(chosen.matrix[token_id, dim]), float(position[dim]), token_id, t, dim, scale=scale,
@@ -140,40 +138,36 @@ def _added(chosen: Chosen, table: NDArray[np.float32], scale: float) -> None:
             )
         )  # fmt: skip
         if scale != 1:
-            st.caption(
-                say("row_multiplied_d_model")
-            )
+            st.caption(say("scaled"))
             _fixed(chosen, dim)
     with left:
         name = names(chosen.ref)[token_id]
         parts = [
-            (f"√{config.d_model} · token" if scale != 1 else "token", token),
-            (f"+ position {t}", position),
-            ("= sum", token + position),
+            (say("scaled_token", d_model=config.d_model) if scale != 1 else say("token"), token),
+            (say("plus_position", position=t), position),
+            (say("sum"), token + position),
         ]
         show(sum_picture(parts, dim=dim), key="embeddings_sum")
-        st.caption(say("position_counted_first_token", name=literal(name), t=t))
+        st.caption(say("where", name=literal(name), position=t))
     st.markdown(say("all_positions"))
-    show(position_table(table, position=t, dim=dim, name=say("position_vectors")), key="embeddings_table")
+    show(position_table(table, position=t, dim=dim, name=say("table")), key="embeddings_table")
 
 
 def _rotary(chosen: Chosen) -> None:
     config = chosen.config
     if config.positions == "rotary":
-        st.write(say("nothing_added_each_head"))
+        st.write(say("rotary"))
         _turned(chosen)
         return
-    st.info(
-        say("models_positions_queries_keys", positions=config.positions)
-    )
+    st.info(say("no_rotary", positions=_inside(chosen)))
     _offer(chosen, "rotary")
     left, right = st.columns([2, 3], gap="large")
     width = config.d_head - config.d_head % 2
     if not width:
-        st.write(say("head_model_has_single"))
+        st.write(say("no_pair"))
         return
     with left:
-        pair = _number(say("pair_j_numbers"), width // 2 - 1, "pair")
+        pair = _number(say("pair"), width // 2 - 1, "pair")
         st.latex(worked_vectors.angle(chosen.position, pair, width))
     with right:
         speeds = embeddings.speeds(width)
@@ -186,11 +180,11 @@ def _turned(chosen: Chosen) -> None:
     config, trace, t = chosen.config, chosen.trace, chosen.position
     columns = st.columns(3)
     with columns[0]:
-        layer = _number("Layer", config.n_layer, "layer", 1) - 1
+        layer = _number(say("layer"), config.n_layer, "layer", 1) - 1
     with columns[1]:
-        head = _number("Head", config.n_head, "head", 1) - 1
+        head = _number(say("head"), config.n_head, "head", 1) - 1
     with columns[2]:
-        pair = _number(say("pair_j_numbers"), config.d_head // 2 - 1, "pair")
+        pair = _number(say("pair"), config.d_head // 2 - 1, "pair")
     after = trace.q[layer, head, t].astype(np.float64)
     before = embeddings.turn(after, -t)
     angle = t * float(embeddings.speeds(config.d_head)[pair])
@@ -198,27 +192,24 @@ def _turned(chosen: Chosen) -> None:
     color = objective_color(config.objective)
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown(say("q_position", data=literal(visible(trace.tokens[t].data)), t=t))
+        st.markdown(say("query", token=literal(visible(trace.tokens[t].data)), position=t))
         fig = rotation_plane(before[part], after[part], angle=angle, pair=pair, color=color)
         show(fig, key="embeddings_turn")
     with right:
         st.latex(worked_vectors.angle(t, pair, config.d_head))
         first, second = before[part].tolist()
         st.latex(worked_vectors.rotation(first, second, angle, pair))
-        turns = say("more_than_whole_turn") if angle >= 2 * np.pi else ""
-        st.caption(
-            say("dotted_angle_positions_count", turns=turns)
-        )
-    st.subheader(say("only_distance_counts"))
+        st.caption(say("dotted_full" if angle >= 2 * np.pi else "dotted"))
+    st.subheader(say("distance"))
     left, right = st.columns(2, gap="large")
     with left:
         _distance(chosen, layer, head)
     with right:
-        st.markdown(say("how_slowly_each_pair"))
+        st.markdown(say("speeds"))
         speeds = embeddings.speeds(config.d_head)
         fig = turn_lengths(speeds, pair=pair, context_length=config.context_length, color=color)
         show(fig, key="embeddings_speeds")
-        st.caption(say("fast_pairs_tell_near"))
+        st.caption(say("speeds_why"))
 
 
 def _distance(chosen: Chosen, layer: int, head: int) -> None:
@@ -228,32 +219,32 @@ def _distance(chosen: Chosen, layer: int, head: int) -> None:
     s = _key(keys, t, [visible(token.data) for token in trace.tokens])
     q, k = trace.q[layer, head, t], trace.k[layer, head, s]
     own = float(q.astype(np.float64) @ k.astype(np.float64))
-    st.write(
-        say("query_position_key_position", t=t, s=s, own=format_number(own, 5), layer=layer + 1, head=head + 1)
-    )
+    score = format_number(own, 5)
+    st.write(say("pair_of", query=t, key_position=s, score=score, layer=layer + 1, head=head + 1))
     found = embeddings.shifted_scores(embeddings.turn(q, -t), embeddings.turn(k, -s), t, s, SHIFTS)
     st.dataframe(
         {
-            "both moved to": [f"{t + n}, {s + n}" for n in SHIFTS],
-            "q · k": found.together.tolist(),
-            "q alone to": [f"{t + n}" for n in SHIFTS],
-            "then q · k": found.alone.tolist(),
+            "both": [f"{t + n}, {s + n}" for n in SHIFTS],
+            "together": found.together.tolist(),
+            "query": [f"{t + n}" for n in SHIFTS],
+            "alone": found.alone.tolist(),
         },
         hide_index=True,
         column_config={
-            name: st.column_config.NumberColumn(format="%.5f") for name in ("q · k", say("then_q_k"))
+            "both": say("column.both"),
+            "together": st.column_config.NumberColumn(say("column.together"), format="%.5f"),
+            "query": say("column.query"),
+            "alone": st.column_config.NumberColumn(say("column.alone"), format="%.5f"),
         },
         key="embeddings_shifts",
     )
-    st.caption(
-        say("moved_together_they_meet")
-    )
+    st.caption(say("moved"))
 
 
 def _key(keys: Sequence[int], t: int, called: list[str]) -> int:
     """The position whose key is compared, at first the one before."""
     chosen = st.selectbox(
         say("key"), keys, index=max(t - 1, 0), key=f"embeddings_key_{t}_{len(called)}",
-        format_func=lambda s: f"position {format_count(s)}: {called[s]}",
+        format_func=lambda s: say("key_at", position=format_count(s), token=called[s]),
     )  # fmt: skip
     return int(chosen or 0)

@@ -40,6 +40,27 @@ def table(key: str, label: str, default: str, *, most: int = 8) -> list[list[flo
     return [parse(line, _MOST) for line in _lines(key, label, default, most)]
 
 
+def whole_table(key: str, label: str, default: str, *, most: int = 8) -> list[list[int]]:
+    """Rows of ids, one row on a line.
+
+    Raises:
+        ValueError: one sentence that names what is no id.
+    """
+    return [whole(line) for line in _lines(key, label, default, most)]
+
+
+def positive(key: str, label: str, default: str) -> float:
+    """One number above 0 of any size, such as 70e9.
+
+    Raises:
+        ValueError: one sentence, if it is none.
+    """
+    found = parse(_text(key, label, default), 1)[0]
+    if not found > 0:
+        raise ValueError(say("not_above_zero", value=found))
+    return found
+
+
 def names(key: str, label: str, default: str, *, most: int = 12) -> list[str]:
     """Words, separated by commas.
 
@@ -67,18 +88,25 @@ def text(key: str, label: str, default: str, *, most: int = 200) -> str:
 
 def number(key: str, label: str, default: float, low: float, high: float, step: float = 0.1) -> float:
     """One number within its range."""
+    name = f"example_{key}"
+    kept = st.session_state.get(name)
+    if kept is not None and not (isinstance(kept, int | float) and low <= kept <= high):  # out of a link
+        del st.session_state[name]
     return float(
         st.number_input(
-            label, low, high, default, step, key=f"example_{key}", persist_state="session", format="%g"
+            label, float(low), float(high), float(default), float(step), key=name,
+            persist_state="session", format="%g",
         )
-    )
+    )  # fmt: skip
 
 
 def count(key: str, label: str, default: int, low: int, high: int, *, step: int = 1) -> int:
     """One whole number within its range; a value kept from a wider range comes back inside."""
     name = f"example_{key}"
     kept = st.session_state.get(name)
-    if isinstance(kept, int) and not low <= kept <= high:
+    if kept is not None and type(kept) is not int:  # out of a link
+        del st.session_state[name]
+    elif kept is not None and not low <= kept <= high:
         st.session_state[name] = min(max(kept, low), high)
     return int(
         st.number_input(
@@ -128,10 +156,17 @@ def _check_count(n: int, most: int) -> None:
 
 def _text(key: str, label: str, default: str, **how: str) -> str:
     widget: Callable[..., str | None] = st.text_input
+    _only_text(f"example_{key}")
     return widget(label, default, key=f"example_{key}", persist_state="session", **how) or ""
 
 
+def _only_text(name: str) -> None:
+    if not isinstance(st.session_state.get(name, ""), str):  # out of a link
+        del st.session_state[name]
+
+
 def _lines(key: str, label: str, default: str, most: int) -> list[str]:
+    _only_text(f"example_{key}")
     written = st.text_area(
         label, default, key=f"example_{key}", persist_state="session", height="content", help=say("rows_help")
     )

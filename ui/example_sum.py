@@ -1,7 +1,7 @@
 """A sum of several lines in numbers that are written: each line follows from those above it."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ui.worked import EXACT, rounded, tex
 
@@ -24,8 +24,10 @@ class Number:
         return self.value if self.digits is None else rounded(self.value, self.digits)
 
     def __str__(self) -> str:
-        """As LaTeX."""
-        return typed(self.value) if self.digits is None else tex(self.value, self.digits)
+        """As LaTeX; a whole number without idle noughts."""
+        if self.digits is None or (self.value == round_or_nan(self.value) and abs(self.value) < 1e6):
+            return typed(self.value)
+        return tex(self.value, self.digits)
 
     @property
     def signed(self) -> str:
@@ -38,13 +40,21 @@ class Number:
         return f"${self}$" if "\\" in str(self) else str(self).replace("-", "−")
 
 
-def typed(x: float) -> str:
-    """A number as a person types it.
+def round_or_nan(x: float) -> float:
+    """The whole number nearest to x; NaN if x is not finite."""
+    return float(round(x)) if math.isfinite(x) else math.nan
 
-    >>> typed(0.9), typed(-2.0), typed(0.1 + 0.2)
-    ('0.9', '-2', '0.3')
+
+def typed(x: float) -> str:
+    r"""A number as a person types it.
+
+    >>> typed(0.9), typed(-2.0), typed(0.1 + 0.2), typed(70e9)
+    ('0.9', '-2', '0.3', '7\\times10^{10}')
     """
-    return f"{x:.12g}" if abs(x) < 1e12 and (x == 0 or abs(x) >= 1e-4) else tex(x, 6)
+    if x == 0 or 1e-4 <= abs(x) < 1e9:
+        return f"{x:.12g}"
+    mantissa, _, power = f"{x:.11e}".partition("e")
+    return rf"{float(mantissa):g}\times10^{{{int(power)}}}" if math.isfinite(x) else tex(x)
 
 
 class Sum:
@@ -61,6 +71,7 @@ class Sum:
     def __init__(self, digits: int = 4) -> None:
         self._digits = digits
         self._lines: list[tuple[Number, Callable[..., float], tuple[Number, ...]]] = []
+        self._groups: list[list[Number]] = []
 
     def given(self, value: float) -> Number:
         """A number that a person typed."""
@@ -85,11 +96,35 @@ class Sum:
         self._lines.append((made, compute, numbers))
         return made
 
+    def alike(self, *groups: Sequence[Number]) -> None:
+        """Write the numbers of each group, such as a column of a table, with equally many digits."""
+        self._groups += [[number for number in group if number.digits is not None] for group in groups]
+
     def settle(self) -> None:
         """Find how many digits each number needs. Call it when all numbers are there."""
         for _ in range(4 * EXACT):
             grown = [self._grow(*line) for line in reversed(self._lines)]
+            for group in self._groups:
+                most = max((number.digits or 0 for number in group), default=0)
+                grown += [number.digits != most for number in group]
+                for number in group:
+                    number.digits = most
             if not any(grown):
+                return
+
+    def run(self, *results: Number) -> None:
+        """For a long chain: each line is computed from those above it as written, all to the same digits.
+
+        The digits are the fewest that give the results exactly; the last digit of a line between may differ
+        from the exact one, as in a calculation by hand.
+        """
+        exact = {number: str(number) for number in results}
+        places = {number: number.digits for number in results}
+        for n in range(self._digits, EXACT):
+            for made, compute, numbers in self._lines:
+                made.digits = places.get(made, n)
+                made.value = compute(*(number.written for number in numbers))
+            if all(str(number) == wanted for number, wanted in exact.items()):
                 return
 
     @staticmethod
@@ -102,6 +137,7 @@ class Sum:
         if tex(found, made.digits or EXACT) == str(made) or not math.isfinite(made.value):
             return False
         short = [n for n in numbers if n.digits is not None and n.digits < EXACT]
+        fewest = min((number.digits or 0 for number in short), default=0)
         for number in short:
-            number.digits = (number.digits or 0) + 1
+            number.digits = fewest + 1 if number.digits == fewest else number.digits
         return bool(short)

@@ -5,9 +5,12 @@ from collections.abc import Callable
 import streamlit as st
 
 from engine import marking
-from engine.exercise import Choice, Ids, Number, Order
-from ui import exercise_text
+from engine.exercise import Choice, Ids, Number, Order, RunTask
+from engine.exercise_runs import Found, look
+from ui import exercise_text, nav, resources, session
 from ui.exercise_state import Place
+from ui.words import literal
+from viz import format_number
 from wording import words
 
 say = words("ui.exercise_forms")
@@ -17,17 +20,23 @@ MOST_CHARACTERS = 400
 def draw(place: Place) -> None:
     """The input of an exercise and the button that marks it."""
     kind = place.exercise.kind
-    forms = {"number": _typed, "ids": _typed, "choose": _one, "several": _several, "order": _order}
+    forms = {
+        "number": _typed,
+        "ids": _typed,
+        "choose": _one,
+        "several": _several,
+        "order": _order,
+        "run": _run,
+    }
     forms[kind](place)
 
 
 def _check(place: Place, check: Callable[[Place], None], *, form: bool = True) -> None:
-    done = place.state.right or place.state.solved
-    how = {"type": "primary", "disabled": done, "on_click": check, "args": (place,)}
-    if form:
-        st.form_submit_button(say("check"), key=place.widget("check"), **how)
-    else:
-        st.button(say("check"), key=place.widget("check"), **how)
+    button: Callable[..., bool] = st.form_submit_button if form else st.button
+    button(
+        say("check"), key=place.widget("check"), type="primary", on_click=check, args=(place,),
+        disabled=place.state.right or place.state.solved,
+    )  # fmt: skip
 
 
 def _label(answer: Number | Ids) -> str:
@@ -42,22 +51,22 @@ def _label(answer: Number | Ids) -> str:
 def _typed(place: Place) -> None:
     answer = place.exercise.answer
     assert isinstance(answer, Number | Ids)
-    with st.form(place.widget("form"), border=False):
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.text_input(
-                _label(answer), key=place.widget("answer"), persist_state="session", autocomplete="off",
-                max_chars=MOST_CHARACTERS, width=330,
-            )  # fmt: skip
-            _check(place, _mark_typed)
+    form = st.form(place.widget("form"), border=False)
+    with form, st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input(
+            _label(answer), key=place.widget("answer"), persist_state="session", autocomplete="off",
+            max_chars=MOST_CHARACTERS, width=330,
+        )  # fmt: skip
+        _check(place, _mark_typed)
 
 
 def _mark_typed(place: Place) -> None:
     typed, answer = str(st.session_state.get(place.widget("answer"), "")), place.exercise.answer
     assert isinstance(answer, Number | Ids)
-    mark = (
-        marking.mark_number(typed, answer) if isinstance(answer, Number) else marking.mark_ids(typed, answer)
-    )
-    place.judged(mark)
+    if isinstance(answer, Number):
+        place.judged(marking.mark_number(typed, answer))
+    else:
+        place.judged(marking.mark_ids(typed, answer))
 
 
 def _one(place: Place) -> None:
@@ -132,3 +141,31 @@ def _mark_order(place: Place) -> None:
     answer = place.exercise.answer
     assert isinstance(answer, Order)
     place.judged(marking.mark_order(_steps(place), answer))
+
+
+def _run(place: Place) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            say("look"), key=place.widget("check"), type="primary", on_click=_mark_run, args=(place,),
+            disabled=place.state.right, help=say("look_help"),
+        )  # fmt: skip
+        nav.link("training", say("train"))
+
+
+def _mark_run(place: Place) -> None:
+    task, store = place.exercise.answer, resources.run_store()
+    assert isinstance(task, RunTask)
+    found = look(task, store.list(session.owner()), store.history)
+    note = f"run.{task.name}.{found.note}"
+    place.judged(marking.Verdict(found.done, note, _said(found), marked=found.note != "none"))
+
+
+def _said(found: Found) -> dict[str, str]:
+    """A run's name may hold any characters, also those of Markdown."""
+    return {
+        "name": literal(found.name),
+        "other": literal(found.other),
+        "value": format_number(found.value),
+        "target": format_number(found.target),
+        "missing": format_number(found.missing),
+    }

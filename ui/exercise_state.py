@@ -98,7 +98,7 @@ class Place:
         return f"{self.key}_{self.id}_{self.state.seed}_{name}"
 
     def judged(self, verdict: Verdict) -> None:
-        """Keep a verdict and count it; after a wrong choice there are new numbers, against trying them all."""
+        """Keep a verdict and count it; a wrong choice brings new numbers, against trying them all."""
         state = self.state
         if verdict.marked and not state.right and not state.solved:
             people.answer(self.id, seed=state.seed, right=verdict.right, hints=state.hints)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from engine.exercise import Choice, Exercise, Ids, Number, Order
+from engine.exercise import Choice, Exercise, Ids, Number, Order, RunTask
 from ui import exercise_forms, exercise_solution, exercise_text, people
 from ui.exercise_state import Place
 from wording import words
@@ -26,7 +26,7 @@ def draw(id: str, *, key: str) -> bool:
     exercise_forms.draw(place)
     _message(place)
     _hints(place, exercise)
-    if place.state.right or place.state.solved:
+    if (place.state.right or place.state.solved) and not isinstance(exercise.answer, RunTask):
         _solution(exercise)
     _buttons(place, exercise)
     done = people.progress().exercises.get(id)
@@ -41,7 +41,7 @@ def _message(place: Place) -> None:
     values = dict(verdict.values)
     for name in ("unit", "given"):
         if name in values:
-            values[name] = say(f"unit.{values[name]}")
+            values[name] = say(f"unit.{values[name] or 'plain'}")
     if verdict.note == "option":
         said = exercise_text.why_not(place.before, str(verdict.values["key"]))
     else:
@@ -80,19 +80,20 @@ def _solution(exercise: Exercise) -> None:
 
 def _buttons(place: Place, exercise: Exercise) -> None:
     state, n_hints = place.state, len(exercise_text.hints(exercise))
-    over = state.right or state.solved
+    over, run = state.right or state.solved, isinstance(exercise.answer, RunTask)
     with st.container(horizontal=True):
         if not over and state.hints < n_hints:
             st.button(
                 say("next_hint", n=state.hints + 1, of=n_hints), key=place.widget("hint"),
                 icon=":material/lightbulb:", on_click=place.one_hint,
             )  # fmt: skip
-        elif not over:
+        elif not over and not run:
             st.button(
                 say("show_solution"), key=place.widget("solve"), icon=":material/visibility:",
                 on_click=place.solve, help=say("show_solution_help"),
             )  # fmt: skip
-        st.button(
-            say("new_numbers"), key=place.widget("new"), icon=":material/casino:",
-            on_click=place.new_numbers,
-        )  # fmt: skip
+        if not run or (exercise.values and not over):
+            st.button(
+                say("new_numbers") if exercise.values else say("once_more"), key=place.widget("new"),
+                icon=":material/casino:", on_click=place.new_numbers,
+            )  # fmt: skip

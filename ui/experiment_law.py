@@ -19,11 +19,11 @@ from wording import words
 
 say = words("ui.experiment_law")
 
-X_TITLES = {"model-size": "weights", "text-size": "tokens of different text"}
+STUDIES = ("model-size", "text-size")
 BAND_POINTS = 16
 
 
-@st.cache_resource(max_entries=16, show_spinner="Fitting the law …")
+@st.cache_resource(max_entries=16, show_spinner=say.later("fitting"))
 def _law(
     sizes: tuple[float, ...], losses: tuple[float, ...], further: float
 ) -> tuple[Law, LawLines, Interval]:
@@ -83,25 +83,22 @@ def picture(found: LawResult, key: str) -> None:
     floor = found.few[0].floor
     show(
         law_figure(
-            found.law.sizes, found.law.losses, [run.label for run in found.few], found.lines,
-            x_title=X_TITLES[found.study], floor=None if math.isnan(floor) else floor,
+            found.law.sizes, found.law.losses, [run.name for run in found.few], found.lines,
+            x_title=say(f"x_title.{found.study}"), floor=None if math.isnan(floor) else floor,
             foretold=Foretold(found.further, found.told.low, found.told.high, came),
         ),
         key=key,
     )  # fmt: skip
 
 
-def say(found: LawResult) -> None:
+def tell(found: LawResult) -> None:
     """What the law foretells, or whether that came true; and the law with its numbers."""
     if found.larger is not None:
         st.markdown(f"**{literal(findings.verdict_on_prediction(found.study, found.law, found.larger))}**")
     else:
-        st.markdown(
-            say("law_foretells_nats_95", low=found.told.low, high=found.told.high, further=format_number(found.further), x_titles=X_TITLES[found.study])
-        )
-    with st.expander(say("law_todays_numbers")):
+        told = {"low": found.told.low, "high": found.told.high, "size": format_number(found.further)}
+        st.markdown(say(f"foretells.{found.study}", **told))
+    with st.expander(say("law_with_numbers")):
         law = found.law
         st.latex(worked_experiments.law(law.floor, law.coefficient, law.exponent, found.further))
-        st.caption(
-            say("e_fitted_least_squares")
-        )
+        st.caption(say("how_it_is_fitted"))

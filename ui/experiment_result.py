@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 say = words("ui.experiment_result")
 
 NARROW = "\u202f"  # a space at which no line ends
-X_TITLES = {"context": "context length", "shape": "shape"}
 
 
 def draw(study: str, runs: list[Outcome], source: str, further: float) -> None:
@@ -40,7 +39,7 @@ def draw(study: str, runs: list[Outcome], source: str, further: float) -> None:
     few, _ = findings.split_larger(runs)
     try:
         finding = findings.find(study, few)
-        law = experiment_law.read(study, runs, further) if study in experiment_law.X_TITLES else None
+        law = experiment_law.read(study, runs, further) if study in experiment_law.STUDIES else None
     except ValueError as error:
         st.warning(literal(str(error)))
         show(_curves(study, runs), key=key)
@@ -51,11 +50,11 @@ def draw(study: str, runs: list[Outcome], source: str, further: float) -> None:
             _PICTURES[study](few, key)
         st.markdown(f"**{literal(finding.words)}**".replace(" %", NARROW + "%"))
         if not finding.usual:
-            st.caption(say("often_comes_out_otherwise"))
+            st.caption(say("often_otherwise"))
         if law is not None:
-            experiment_law.say(law)
+            experiment_law.tell(law)
         if study in _WORKED:
-            with st.expander(say("worked_out_todays_numbers")):
+            with st.expander(say("worked_out")):
                 _WORKED[study](few)
     _numbers(study, runs, key)
 
@@ -65,7 +64,8 @@ def _curves(study: str, runs: Sequence[Outcome]) -> "go.Figure":
     floors = [run.floor for run in runs if not math.isnan(run.floor)]
     return run_curves(
         [RunLine(name, x, y, i) for i, (name, x, y) in enumerate(lines)],
-        x_title="step", y_title=title, unit=say("bits_per_byte") if study == "tokenizer" else "nats",
+        x_title=say("step"), y_title=title,
+        unit=say("bits_per_byte") if study == "tokenizer" else say("nats"),
         floor=floors[0] if floors and study != "tokenizer" else None, log_y=study == "learning-rate",
     )  # fmt: skip
 
@@ -75,8 +75,8 @@ def _held_out(runs: Sequence[Outcome], key: str) -> None:
 
 
 def _worked_gap(runs: Sequence[Outcome]) -> None:
-    small, names = runs[0], ("fresh", "training")
-    st.markdown(say("gap_end", label=literal(small.label)))
+    small, names = runs[0], (say("fresh"), say("training"))
+    st.markdown(say("gap_at_the_end", run=literal(small.name)))
     st.latex(worked_experiments.gap(small.last("val_loss"), small.last("train_loss"), names))
 
 
@@ -86,11 +86,11 @@ def _contamination(runs: Sequence[Outcome], key: str) -> None:
 
 
 def _worked_perplexity(runs: Sequence[Outcome]) -> None:
-    st.markdown(say("test_text_all_leaked"))
+    st.markdown(say("all_leaked"))
     st.latex(worked_experiments.perplexity(runs[-1].also("leaked")))
 
 
-@st.cache_resource(show_spinner="Asking the story grammar …")
+@st.cache_resource(show_spinner=say.later("asking"))
 def _source_perplexity() -> float:
     """What the true source scores on the test text that leaks."""
     from engine.experiments import source_loss
@@ -106,8 +106,8 @@ def _by_setting(study: str) -> Callable[[Sequence[Outcome], str], None]:
     def picture(runs: Sequence[Outcome], key: str) -> None:
         losses = [run.last("val_loss") for run in runs]
         best = min(range(len(runs)), key=losses.__getitem__)
-        names = [run.label for run in runs]
-        show(loss_at(names, losses, x_title=X_TITLES[study], floor=runs[0].floor, best=best), key=key)
+        names = [run.name for run in runs]
+        show(loss_at(names, losses, x_title=say(f"x_title.{study}"), floor=runs[0].floor, best=best), key=key)
 
     return picture
 
@@ -118,13 +118,13 @@ def _tokenizer(runs: Sequence[Outcome], key: str) -> None:
         [run.floor for run in runs],
     )
     per_byte, per_token = ([run.last(name) for run in runs] for name in ("bits_per_byte", "val_loss"))
-    show(two_measures([run.label for run in runs], per_byte, per_token, floors=floors), key=key)
+    show(two_measures([run.name for run in runs], per_byte, per_token, floors=floors), key=key)
 
 
 def _worked_bits(runs: Sequence[Outcome]) -> None:
     best = min(runs, key=lambda run: run.last("bits_per_byte"))
     loss, per = best.last("val_loss"), best.last("bits_per_byte")
-    st.markdown(f"{literal(best.label)}:")
+    st.markdown(f"{literal(best.name)}:")
     st.latex(worked_experiments.bits_per_byte(loss, loss / (math.log(2) * per)))
 
 
@@ -132,15 +132,18 @@ def _objectives(runs: Sequence[Outcome], key: str) -> None:
     for column, run in zip(st.columns(2), runs, strict=True):
         causal = run.model.objective == "clm"
         marks = [
-            viz.Reference(math.log(run.model.vocab_size), "guessing", "start"),
-            viz.Reference(run.floor, say("floor"), "floor"),
+            viz.Reference(math.log(run.model.vocab_size), say("guessing"), "start"),
+            viz.Reference(run.floor, say("its_floor"), "floor"),
         ]
         series = [viz.Series(say("fresh_stories"), *run.line("val_loss"), role="valid")]
         with column:
-            about = "" if causal else "about "  # each token is hidden by chance
-            st.markdown(say("tokens_scored", label=literal(run.label), about=about, signals=findings.signals(run)))
+            # each token is hidden by chance
+            scored = say("tokens_scored.exactly", n=findings.signals(run))
+            if not causal:
+                scored = say("tokens_scored.about", n=findings.signals(run))
+            st.markdown(f"**{literal(run.name)}**: {scored}")
             fig = viz.loss_curve(series, references=marks, objective=run.model.objective)
-            fig.update_yaxes(title_text=say("loss_nats_per_token") if causal else say("loss_nats_per_hidden"),
+            fig.update_yaxes(title_text=say("loss_per_token") if causal else say("loss_per_hidden_token"),
                              selector={"overlaying": None})  # fmt: skip
             show(fig, key=f"{key}_{run.model.objective}")
 
@@ -148,7 +151,7 @@ def _objectives(runs: Sequence[Outcome], key: str) -> None:
 def _worked_progress(runs: Sequence[Outcome]) -> None:
     for column, run in zip(st.columns(2), runs, strict=True):
         with column:
-            st.markdown(f"{literal(run.label)}:")
+            st.markdown(f"{literal(run.name)}:")
             start = math.log(run.model.vocab_size)
             st.latex(worked_experiments.progress(start, run.last("val_loss"), run.floor))
 
@@ -174,12 +177,14 @@ _WORKED: dict[str, Callable[[Sequence[Outcome]], None]] = {
 
 def _numbers(study: str, runs: list[Outcome], key: str) -> None:
     """All runs in a table, and their curves."""
+    titles = say.table("column")
     with st.expander(say("all_numbers_curves")):
         st.dataframe(
-            _table(study, runs), hide_index=True, key=f"{key}_table", placeholder="–",
+            {titles[name]: values for name, values in _table(study, runs).items()},
+            hide_index=True, key=f"{key}_table", placeholder="–",
             column_config={
-                name: st.column_config.NumberColumn(format="localized")
-                for name in ("weights", say("tokens_text"), say("steps_done"), say("tokens_scored_2"))
+                titles[name]: st.column_config.NumberColumn(format="localized")
+                for name in ("weights", "train_tokens", "step", "scored")
             },
         )  # fmt: skip
         if study not in ("held-out", "learning-rate", "objectives"):
@@ -189,23 +194,23 @@ def _numbers(study: str, runs: list[Outcome], key: str) -> None:
 def _table(study: str, runs: Sequence[Outcome]) -> dict[str, list[object]]:
     """Columns of the table. The two objectives never share one of a loss or perplexity."""
     columns: dict[str, list[object]] = {
-        "run": [run.label for run in runs],
+        "run": [run.name for run in runs],
         "weights": [run.parameters for run in runs],
-        "tokens of text": [run.train_tokens for run in runs],
-        "steps done": [run.step for run in runs],
+        "train_tokens": [run.train_tokens for run in runs],
+        "step": [run.step for run in runs],
     }
     if study == "objectives":
-        columns["tokens scored"] = [round(findings.signals(run)) for run in runs]
-        columns["way to its floor (%)"] = [round(100 * findings.progress(run), 1) for run in runs]
+        columns["scored"] = [round(findings.signals(run)) for run in runs]
+        columns["way"] = [round(100 * findings.progress(run), 1) for run in runs]
         return columns
-    for title, name in ((say("training_loss_nats"), "train_loss"), (say("loss_fresh_stories_nats"), "val_loss")):
-        columns[title] = [_rounded(run.last(name)) for run in runs]
+    for name in ("train_loss", "val_loss"):
+        columns[name] = [_rounded(run.last(name)) for run in runs]
     if study == "text-size":
-        columns["lowest loss on fresh stories (nats)"] = [_rounded(run.best()) for run in runs]
-    columns["bits per byte"] = [_rounded(run.last("bits_per_byte")) for run in runs]
+        columns["lowest"] = [_rounded(run.best()) for run in runs]
+    columns["bits_per_byte"] = [_rounded(run.last("bits_per_byte")) for run in runs]
     if study == "contamination":
         for name, values in findings.leak_curves(runs)[1].items():
-            columns[f"perplexity, {name}"] = [_rounded(value) for value in values]
+            columns[name] = [_rounded(value) for value in values]
     return columns
 
 

@@ -1,15 +1,17 @@
 """One's own runs of a study: start them, stop them, go on, and watch them learn."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 import viz
 from engine import experiments
-from engine.outcomes import Outcome, newest, outcomes
+from engine.outcomes import Outcome, label_name, newest, outcomes
 from engine.plan import Timing
 from ui import resources, session
 from ui.components import live_curve
+from ui.experiment_words import words_of
 from ui.words import STATES, duration, literal, state_name
 from wording import words
 
@@ -45,10 +47,17 @@ def problem(message: str) -> None:
 
 
 def _start(specs: "list[RunSpec]") -> None:
+    named = [replace(spec, name=_name(spec)) for spec in specs]
     try:
-        resources.run_store().start_many(specs, session.owner())
+        resources.run_store().start_many(named, session.owner())
     except ValueError as error:
         problem(str(error))
+
+
+def _name(spec: "RunSpec") -> str:
+    """What the run is called in the list of runs."""
+    study = words_of(experiments.study_of(spec.group)).title
+    return say("run", study=study, run=label_name(spec.label))
 
 
 def start(study: str, seed: int) -> None:
@@ -128,34 +137,38 @@ def _progress(own: "list[RunInfo]") -> None:
     waiting = sum(info.state == "queued" for info in own)
     at_work = [info.eta_s for info in own if info.active and info.state != "queued"]
     left = max((eta for eta in at_work if eta is not None), default=0.0) if None not in at_work else 0.0
-    said = say("runs_done", sum=sum((done(info) for info in own)), n_own=len(own))
+    said = [say("runs_done", done=sum(map(done, own)), n=len(own))]
     if broken := sum(info.state == "failed" and not done(info) for info in own):
-        said += say("broke_off_can_go", broken=broken)
-    said += say("wait_their_turn", waiting=waiting) if waiting else ""
-    st.caption(said + (say("those_run_now_need", left=duration(left)) if left else "."))
+        said.append(say("broke_off", n=broken))
+    if waiting:
+        said.append(say("waiting", n=waiting))
+    sentences = [", ".join(said) + "."]
+    if left:
+        sentences.append(say("need_more", time=duration(left)))
+    st.caption(" ".join(sentences))
     with st.grid(3, min_column_width=200, gap="small"):
         for info in own:
             word = state_name(info.state)
             if info.state == "queued" and info.queue_place:
-                word = say("place_queue", queue_place=info.queue_place)
+                word = say("place_in_queue", place=info.queue_place)
             icon = STATES[info.state][1]
             share = min(1.0, info.step / info.steps)
-            st.progress(
-                share, text=say("step", icon=icon, label=literal(info.label), word=word, step=info.step, steps=info.steps)
-            )
+            told = say("step", state=word, step=info.step, steps=info.steps)
+            st.progress(share, text=f"{icon} {literal(label_name(info.label))}: {told}")
 
 
 def curve_lines(study: str, runs: list[Outcome]) -> tuple[list[tuple[str, list[int], list[float]]], str]:
     """The lines of a study's curves with their names, and the title of their values."""
     if study == "tokenizer":
-        return [(run.label, *run.line("bits_per_byte")) for run in runs], say("bits_per_byte")
-    title = say("loss_fresh_stories_nats")
-    lines = [(run.label, *run.line("val_loss")) for run in runs]
+        return [(run.name, *run.line("bits_per_byte")) for run in runs], say("bits_per_byte")
+    title = say("loss_on_fresh_axis")
+    lines = [(run.name, *run.line("val_loss")) for run in runs]
     if study == "held-out":
-        names = [f"{run.label.split()[0]}, training" for run in runs]
-        lines = [(f"{run.label.split()[0]}, fresh", *run.line("val_loss")) for run in runs]
+        counts = [run.label.split()[0] for run in runs]
+        names = [say("on_training", n=n) for n in counts]
+        lines = [(say("on_fresh", n=n), *run.line("val_loss")) for n, run in zip(counts, runs, strict=True)]
         lines += [(name, *run.line("train_loss")) for name, run in zip(names, runs, strict=True)]
-        title = say("loss_nats_per_token")
+        title = say("loss_per_token")
     return lines, title
 
 
@@ -168,21 +181,21 @@ def draw_curves(study: str, runs: list[Outcome]) -> None:
         return
     lines, title = curve_lines(study, runs)
     floor = next((run.floor for run in runs if run.floor == run.floor), None)
-    marks = [viz.Reference(floor, say("floor"), "floor")] if floor and study != "tokenizer" else []
+    marks = [viz.Reference(floor, say("the_floor"), "floor")] if floor and study != "tokenizer" else []
     series = [viz.Series(name, x, y, f"run {i}") for i, (name, x, y) in enumerate(lines)]
     live_curve(
         series, marks, key=f"experiments_live_{study}", y_title=title, height=300,
         log_y=study == "learning-rate", perplexity_axis=False,
-        unit=say("bits_per_byte") if study == "tokenizer" else "nats",
+        unit=say("bits_per_byte") if study == "tokenizer" else None,
     )  # fmt: skip
 
 
 def _one_curve(run: Outcome) -> None:
     objective = run.model.objective
-    marks = [viz.Reference(run.floor, say("floor_2"), "floor")] if run.floor == run.floor else []
-    st.markdown(f"**{literal(run.label)}**")
+    marks = [viz.Reference(run.floor, say("its_floor"), "floor")] if run.floor == run.floor else []
+    st.markdown(f"**{literal(run.name)}**")
     live_curve(
-        [viz.Series(say("loss_fresh_stories"), *run.line("val_loss"), role="valid")], marks,
+        [viz.Series(say("loss_on_fresh"), *run.line("val_loss"), role="valid")], marks,
         key=f"experiments_live_{objective}", objective=objective, height=280,
-        y_title=say("loss_nats_per_token") if objective == "clm" else say("loss_nats_per_hidden"),
+        y_title=say("loss_per_token") if objective == "clm" else say("loss_per_hidden_token"),
     )  # fmt: skip

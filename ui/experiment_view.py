@@ -8,7 +8,7 @@ from engine import experiments, findings
 from engine.outcomes import Outcome, Shipped, outcomes, read_shipped
 from engine.predictions import Answer, Predictions
 from ui import experiment_result, experiment_runs, resources, session
-from ui.experiment_words import WORDS, StudyWords
+from ui.experiment_words import StudyWords, words_of
 from ui.words import duration, literal
 from wording import words
 
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 say = words("ui.experiment_view")
 
 CLOSE = 10.0  # percentage points: so near a predicted number counts as right
-SOURCES = {"own": "Trained here", "shipped": "Came with the app"}
 
 
 def draw(study: str) -> None:
     """Draw a study: nothing of its result is shown before the prediction."""
-    words = WORDS[study]
+    words = words_of(study)
     resources.run_store().warm()  # the first run begins at once
     st.subheader(words.question)
     st.markdown(words.setup)
@@ -46,7 +45,7 @@ def draw(study: str) -> None:
     elif source:
         _result(study, found[source], source)
     elif predicted is not None:
-        st.info(say("no_result_came_app"))
+        st.info(say("no_result"))
 
 
 def _run_it(study: str, own: "list[RunInfo]", ready: bool) -> None:
@@ -66,7 +65,7 @@ def commit(study: str) -> None:
     """Keep what was chosen. For `on_click`."""
     answer = st.session_state.get(f"experiments_guess_{study}")
     if answer is None:
-        experiment_runs.problem(say("say_first_what_you"))
+        experiment_runs.problem(say("say_first"))
     else:
         _predictions().commit(study, answer)
 
@@ -88,8 +87,8 @@ def _ask(study: str, words: StudyWords) -> None:
             )  # fmt: skip
         else:
             st.number_input(
-                say("how_many", unit=words.unit), min_value=0.0, max_value=100.0, value=None, step=5.0, key=key,
-                format="%.0f", placeholder="0 to 100", width=220, persist_state="session",
+                say("how_many_percent"), min_value=0.0, max_value=100.0, value=None, step=5.0, key=key,
+                format="%.0f", placeholder=say("from_0_to_100"), width=220, persist_state="session",
             )  # fmt: skip
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
@@ -98,7 +97,7 @@ def _ask(study: str, words: StudyWords) -> None:
                 # a number counts when its box is left, and the press on this button is what leaves it
                 disabled=bool(words.choices) and st.session_state.get(key) is None,
             )  # fmt: skip
-            st.markdown(say("small_result_shown_after"))
+            st.markdown(say("result_after"))
 
 
 def _kept(study: str, words: StudyWords, predicted: Answer, runs: list[Outcome] | None) -> None:
@@ -106,13 +105,13 @@ def _kept(study: str, words: StudyWords, predicted: Answer, runs: list[Outcome] 
     with st.container(border=True):
         st.markdown(f":small[{literal(words.ask)}]")
         first, second, last = st.columns([3, 3, 1], vertical_alignment="center")
-        first.markdown(f":small[Predicted]  \n**{literal(words.said(predicted))}**")
+        first.markdown(say("predicted_answer", said=literal(words.said(predicted))))
         if runs is not None:
             with second:
                 _came(study, words, predicted, runs)
         last.button(
-            say("change"), key=f"experiments_again_{study}", type="tertiary", on_click=take_back, args=(study,),
-            help=say("forget_prediction_make_another"),
+            say("change"), key=f"experiments_again_{study}", type="tertiary", on_click=take_back,
+            args=(study,), help=say("change_help"),
         )  # fmt: skip
 
 
@@ -121,16 +120,16 @@ def _came(study: str, words: StudyWords, predicted: Answer, runs: list[Outcome])
     try:
         finding = findings.find(study, findings.split_larger(runs)[0])
     except ValueError:
-        st.markdown(say("small_what_came_no"))
+        st.markdown(say("no_answer_came"))
         return
     if isinstance(predicted, str):
         right = predicted == finding.answer
-        word = say("predicted") if right else say("not_predicted")
+        word = say("as_predicted") if right else say("not_as_predicted")
     else:
         off = abs(float(predicted) - float(finding.answer))
-        right, word = off <= CLOSE, say("point_prediction", off=off, word='' if round(off) == 1 else 's')
+        right, word = off <= CLOSE, say("points_off", n=round(off))
     icon = ":material/check_circle:" if right else ":material/compare_arrows:"
-    st.markdown(say("small_what_came", word=word, icon=icon, said=literal(words.said(finding.answer))))
+    st.markdown(say("what_came", word=word, icon=icon, said=literal(words.said(finding.answer))))
 
 
 # ---- one's own runs
@@ -148,21 +147,21 @@ def _buttons(study: str, own: "list[RunInfo]", ready: bool) -> None:
             return
         if experiment_runs.unfinished(study, own):
             st.button(
-                say("go"), key="experiments_go_on", icon=":material/play_arrow:", type="primary",
+                say("go_on"), key="experiments_go_on", icon=":material/play_arrow:", type="primary",
                 on_click=experiment_runs.go_on, args=(study,),
             )  # fmt: skip
-            st.markdown(say("small_runs_done", sum=sum((experiment_runs.done(i) for i in own)), n_own=len(own)))
+            st.markdown(say("runs_done", done=sum(map(experiment_runs.done, own)), n=len(own)))
             return
         seed = own[0].train.seed + 1 if own else 0
         specs = list(experiments.study_specs(study, seed))
         n = duration(experiment_runs.seconds(specs))
         st.button(
-            say("run_here_again_other") if own else say("run_here"), key="experiments_start",
+            say("run_again") if own else say("run_here"), key="experiments_start",
             icon=":material/play_arrow:", type="secondary" if own or not ready else "primary",
             disabled=not ready, on_click=experiment_runs.start, args=(study, seed),
-            help=None if ready else say("first_say_what_you"),
+            help=None if ready else say("run_here_help"),
         )  # fmt: skip
-        st.markdown(say("small_runs_about_machine", n_specs=len(specs), n=n))
+        st.markdown(say("runs_here", n=len(specs), time=n))
         _larger_button(study, own)
 
 
@@ -175,7 +174,7 @@ def _larger_button(study: str, own: "list[RunInfo]") -> None:
         return
     n = duration(experiment_runs.seconds([spec]))
     st.button(
-        say("train_larger_one_about", n=n), key="experiments_larger", icon=":material/science:",
+        say("train_larger", time=n), key="experiments_larger", icon=":material/science:",
         type="primary", on_click=experiment_runs.start_larger, args=(study, own[0].train.seed),
     )  # fmt: skip
 
@@ -210,8 +209,8 @@ def _source(study: str, found: dict[str, list[Outcome]]) -> str:
     if len(found) == 1:
         return next(iter(found))
     chosen = st.segmented_control(
-        say("whose_runs"), list(found), format_func=SOURCES.__getitem__, default="own", required=True,
-        key=f"experiments_source_{study}", persist_state="session", label_visibility="collapsed",
+        say("whose_runs"), list(found), format_func=lambda source: say(f"source.{source}"), default="own",
+        required=True, key=f"experiments_source_{study}", persist_state="session", label_visibility="collapsed",
     )  # fmt: skip
     return str(chosen)
 
@@ -225,7 +224,14 @@ def _result(study: str, runs: list[Outcome], source: str) -> None:
     experiment_result.draw(study, runs, source, further)
     if shipped is not None:
         st.caption(
-            say("result_came_app_made", made=shipped.made, n_outcomes=len(shipped.outcomes), seconds=duration(shipped.seconds), machine=literal(shipped.machine), seed=shipped.seed)
+            say(
+                "made_on",
+                made=shipped.made,
+                n=len(shipped.outcomes),
+                time=duration(shipped.seconds),
+                machine=literal(say.table("machine").get(shipped.machine, shipped.machine)),
+                seed=shipped.seed,
+            )
         )
 
 
@@ -234,9 +240,7 @@ def _hidden_at_first(study: str, runs: list[Outcome]) -> list[Outcome]:
     few, larger = findings.split_larger(runs)
     if larger is None:
         return few
-    shown = st.toggle(
-        say("show_what_larger_one"), key=f"experiments_reveal_{study}", persist_state="session"
-    )
+    shown = st.toggle(say("show_larger"), key=f"experiments_reveal_{study}", persist_state="session")
     return runs if shown else few
 
 

@@ -148,7 +148,9 @@ def _table(found: dict[str, WayScore], settings: Settings, causal: ModelRef | No
             say("column.way"): [WAYS[way].name for way in found],
             say("column.right"): [say("n_of_all", n=s.n_right, all=s.n_places) for s in found.values()],
             say("column.interval"): [say("interval", low=s.low, high=s.high) for s in found.values()],
-            say("column.possible"): [say("n_of_all", n=s.n_possible, all=s.n_stories) for s in found.values()],
+            say("column.possible"): [
+                say("n_of_all", n=s.n_possible, all=s.n_stories) for s in found.values()
+            ],
             say("column.truth"): [
                 "–" if s.true_nats is None else f"{s.true_nats:.4f}" for s in found.values()
             ],

@@ -1,5 +1,7 @@
 """Contributions on the screen: a logit as the sum of what each part of the model adds to it."""
 
+from typing import NamedTuple
+
 import numpy as np
 import streamlit as st
 
@@ -72,9 +74,7 @@ def _bars(looked: Looked, found: Contributions, token_id: int, against: int | No
         alt = say("alt.logit", token=token, **strongest)
     else:
         other = looked.name_of(against)
-        st.markdown(
-            say("difference", token=literal(token), other=literal(other), place=looked.place())
-        )
+        st.markdown(say("difference", token=literal(token), other=literal(other), place=looked.place()))
         alt = say("alt.difference", token=token, other=other, **strongest)
     fig = viz.signed_bars(
         labels,
@@ -161,7 +161,9 @@ def _heads(looked: Looked, found: Contributions) -> None:
         texts=viz.cell_numbers(grid),
         hover=[
             [
-                say("hover.head", block=i, head=h, value=v) if h <= n_head else say("hover.bias", block=i, value=v)
+                say("hover.head", block=i, head=h, value=v)
+                if h <= n_head
+                else say("hover.bias", block=i, value=v)
                 for h, v in enumerate(row, start=1)
             ]
             for i, row in enumerate(grid, start=1)

@@ -63,7 +63,7 @@ class Looked:
     @property
     def layers(self) -> list[str]:
         """(L+1,) where the stream can be read: embed, 1, 2, …."""
-        return ["embed", *(str(n) for n in range(1, len(self.trace.residual)))]
+        return [say("embed"), *(str(n) for n in range(1, len(self.trace.residual)))]
 
     @property
     def color(self) -> str:
@@ -73,7 +73,7 @@ class Looked:
     @property
     def truth_note(self) -> str:
         """How the true token is marked among guesses."""
-        return "hidden" if self.masked else say("came_next")
+        return say("hidden") if self.masked else say("came_next")
 
     def name_of(self, token_id: int) -> str:
         """How a token of the vocabulary is written."""
@@ -118,7 +118,7 @@ def look(ref: ModelRef, text: str) -> Looked:
     last = strip.n_greyed + n - 1
     chosen = current(STRIP, default)
     hidden = {chosen if strip.n_greyed <= chosen <= last else default} if masked else set()
-    label = say("token_hidden_guessed") if masked else say("token_after_which_model")
+    label = say("strip.masked") if masked else say("strip.causal")
     index = token_strip(
         strip.segments,
         key=STRIP,

@@ -43,8 +43,8 @@ def draw() -> None:
     st.caption(say("runs_too"))
     with st.container(horizontal=True):
         st.download_button(
-            say("download"), as_json(progress), "loupe-record.json", "application/json", key="people_download",
-            on_click="ignore", icon=":material/download:",
+            say("download"), as_json(progress), "loupe-record.json", "application/json",
+            key="people_download", on_click="ignore", icon=":material/download:",
         )  # fmt: skip
         sure = st.checkbox(say("sure"), key="people_sure")
         st.button(say("delete"), key="people_delete", on_click=_delete, disabled=not sure)

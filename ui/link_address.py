@@ -6,12 +6,15 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import streamlit as st
 
+from ui import address
+
 LONGEST = 4000  # characters of a link; proxies and chat programs cut longer ones
 
 
 def base() -> str:
     """The address of the app as this browser calls it, without a page; "http://localhost:8501" if unknown."""
-    return (st.context.url or "http://localhost:8501").rstrip("/")
+    url = (st.context.url or "http://localhost:8501").rstrip("/")
+    return url.removesuffix(f"/{address.page()}")
 
 
 def is_local(url: str) -> bool:
@@ -30,8 +33,9 @@ def is_local(url: str) -> bool:
 def lan() -> str | None:
     """This machine's address in the local network; None if there is none. Nothing is sent to find it.
 
-    A datagram socket that is "connected" to another address sends no packet: the system only looks up by which
-    of its own addresses it would go out. 192.0.2.1 is kept for documentation (RFC 5737) and never anybody's.
+    A datagram socket that is "connected" to another address sends no packet: the system only looks up by
+    which of its own addresses it would go out. 192.0.2.1 is kept for documentation and never anybody's
+    (RFC 5737).
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
@@ -55,8 +59,8 @@ def in_network(url: str) -> str:
 def checked(url: str) -> str | None:
     """An address that somebody typed, without what comes after its path; None unless it is one of the web.
 
-    >>> checked(" loupe.school.example/app/ "), checked("http://10.0.0.5:8501"), checked("javascript:alert(1)")
-    ('http://loupe.school.example/app', 'http://10.0.0.5:8501', None)
+    >>> checked(" loupe.example/app/ "), checked("http://10.0.0.5:8501"), checked("javascript:alert(1)")
+    ('http://loupe.example/app', 'http://10.0.0.5:8501', None)
     """
     typed = url.strip()
     if "://" not in typed and not typed.lower().startswith(("javascript:", "data:")):

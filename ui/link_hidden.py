@@ -1,7 +1,7 @@
 """What a teacher's link hides: parts of the frame, single controls, views. A student may bring them back.
 
-The parameter `hidden` names them, separated by dots. Hidden things are not drawn by the browser at all, so the
-keyboard can't reach them either; hidden views are not offered.
+The parameter `hidden` names them, separated by dots. Hidden things are not drawn by the browser at all, so
+the keyboard can't reach them either; hidden views are not offered.
 """
 
 import re

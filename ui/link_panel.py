@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 import streamlit as st
 
@@ -40,31 +41,36 @@ def query(page: str, hidden: list[str], spoken: str = OWN, code: str = OWN) -> d
     if model is not None:
         asked["model"] = model.id  # also where it is the first of the list: elsewhere another may be
     text = session.text()
-    if text != session.DEFAULT_TEXT:
-        asked["text"] = text
+    asked["text"] = text if text != session.DEFAULT_TEXT and not _is_long(text) else ""
     asked[link_settings.NAME] = link_settings.written(link_settings.current(page))
     asked[link_hidden.NAME] = link_hidden.written(hidden)
     asked |= {language.KEY: spoken, "class": code}
     return {name: value for name, value in asked.items() if value}
 
 
+def _is_long(text: str) -> bool:
+    return len(quote(text)) > link_address.LONGEST
+
+
 def draw() -> None:
     """The panel."""
     page = address.page()
     st.markdown(say("what", page=literal(nav.title(page))))
+    top = st.container()
     left, right = st.columns([3, 2], gap="large")
     with left:
         hidden = _what_students_see(controls(key="link_controls"))
-        spoken, code = _language(), _class()
-        url = _where()
-    asked = query(page, hidden, spoken, code)
+        spoken, room = _language(), _class()
+        url = where("link_address")
+    asked = query(page, hidden, spoken, room)
     whole = link_address.link(url, page, asked)
     with right:
-        _code(whole)
+        wanted = code(whole, prefix="link")
     _warn(asked, whole)
     st.code(whole, language=None, wrap_lines=True)
-    if st.session_state.get("link_large"):
-        _large(whole)
+    if wanted:
+        with top:
+            large(whole, prefix="link")
 
 
 def _what_students_see(found: list[Control]) -> list[str]:
@@ -114,17 +120,19 @@ def _class() -> str:
         return OWN
     names = {OWN: say("no_class"), **{one.code: class_links.title(one) for one in made}}
     return str(
-        st.selectbox(say("class"), list(names), format_func=lambda code: names.get(code, code), key="link_class")
+        st.selectbox(
+            say("class"), list(names), format_func=lambda code: names.get(code, code), key="link_class"
+        )
     )
 
 
-def _where() -> str:
+def where(key: str) -> str:
     """The server's address; on a server for this machine alone, the one in the network, to be changed."""
     own = link_address.base()
     if not link_address.is_local(own):
         return own
     typed = st.text_input(
-        say("address"), link_address.in_network(own), key="link_address", max_chars=200, help=say("address_help")
+        say("address"), link_address.in_network(own), key=key, max_chars=200, help=say("address_help")
     )
     st.caption(say("only_here", command="streamlit run app.py --server.address 0.0.0.0"))
     found = link_address.checked(typed)
@@ -133,33 +141,46 @@ def _where() -> str:
     return found or own
 
 
-def _code(link: str) -> None:
+def code(link: str, *, prefix: str) -> bool:
+    """The QR code of a link, its files, and whether it is wanted large.
+
+    Args:
+        link: the link.
+        prefix: of the session keys.
+    """
     made = link_qr.code(link)
     if made is None:
         st.info(say("no_code", n=len(link), most=link_qr.MOST))
-        return
-    with st.container(key="link_qr", width=240):
-        st.html(link_qr.svg(made, title=say("qr_title")))
+        return False
+    with st.container(key=f"{prefix}_qr", width=240):
+        st.image(link_qr.svg(made), alt=say("qr_title"), width="stretch")
     with st.container(horizontal=True):
-        for kind in ("png", "svg"):
+        for kind, mime in (("png", "image/png"), ("svg", "image/svg+xml")):
             st.download_button(
-                kind.upper(), link_qr.file(made, kind), f"loupe-link.{kind}", f"image/{'svg+xml' if kind == 'svg' else kind}",
-                key=f"link_{kind}", on_click="ignore", icon=":material/download:",
+                kind.upper(), link_qr.file(made, kind), f"loupe-link.{kind}", mime, key=f"{prefix}_{kind}",
+                on_click="ignore", icon=":material/download:",
             )  # fmt: skip
-    st.toggle(say("large"), key="link_large", help=say("large_help"))
+    return st.toggle(say("large"), key=f"{prefix}_qr_large_on", help=say("large_help"))
 
 
-def _large(link: str) -> None:
+def large(link: str, *, prefix: str) -> None:
+    """The QR code as wide as its place."""
     made = link_qr.code(link)
     if made is not None:
-        with st.container(key="link_qr_large"):
-            st.html(link_qr.svg(made, title=say("qr_title")))
+        with st.container(key=f"{prefix}_qr_large"):
+            st.image(link_qr.svg(made), alt=say("qr_title"), width="stretch")
 
 
 def _warn(asked: Mapping[str, str], link: str) -> None:
     """What of the screen a link can't bring along, each with another way."""
     model = session.model()
-    if "text" in asked and len(link) > link_address.LONGEST:
+    text = session.text()
+    if _is_long(text):
+        st.warning(say("long_text", n=len(quote(text)), most=link_address.LONGEST))
+        st.download_button(
+            say("text_file"), text, "text.txt", "text/plain", key="link_text", on_click="ignore"
+        )
+    elif len(link) > link_address.LONGEST:
         st.warning(say("too_long", n=len(link), most=link_address.LONGEST))
     if model is not None and model.id not in {ref.id for ref in resources.shipped_models()}:
         st.warning(say("own_model", model=literal(model.label)))

@@ -13,19 +13,13 @@ def code(link: str) -> segno.QRCode | None:
     return segno.make_qr(link, error="l", boost_error=False) if len(link.encode()) <= MOST else None
 
 
-def svg(made: segno.QRCode, *, title: str) -> str:
-    """As a drawing that fills its place, for `st.html`.
-
-    Args:
-        made: the code.
-        title: what it is, for screen readers; plain text.
-    """
+def svg(made: segno.QRCode) -> str:
+    """As a drawing that fills its place."""
     out = io.BytesIO()
     made.save(
-        out, kind="svg", border=QUIET, dark="#000", light="#fff", xmldecl=False, svgns=True, title=title,
-        omitsize=True, svgclass="loupe-qr", lineclass=None, nl=False,
-    )  # fmt: skip
-    return out.getvalue().decode().replace("<svg ", '<svg role="img" ', 1)
+        out, kind="svg", border=QUIET, dark="#000", light="#fff", xmldecl=False, omitsize=True, nl=False
+    )
+    return out.getvalue().decode()
 
 
 def file(made: segno.QRCode, kind: str) -> bytes:

@@ -1,7 +1,9 @@
-"""Settings in a link: what stands on a page and not in its address by itself, in one parameter, checked.
+"""Settings in a link: what is on a page and not in its address by itself, in one parameter, checked.
 
-`set` is a JSON object: session key to value. Only the keys listed here for a page are read, and only values of
-the right kind and size: whoever opens a link runs nothing and breaks nothing. What is not understood is left
+`set` is a JSON object: session key to value. Only the keys listed here for a page are read, and only values
+
+
+ the right kind and size: whoever opens a link runs nothing and breaks nothing. What is not understood is left
 out and counted. What a widget itself does not take, such as a word in another language, it answers with its
 default.
 """
@@ -118,10 +120,14 @@ PLACE = Setting(_is_place, lambda key: components.current(key, None), _select)
 HEAD = Setting(_is_head, lambda key: components.current(key, None), _select)
 GAPS = Setting(_is_places, _gaps, _hide)
 
+# An input of a worked example: a number or a text; which of them it is, its page knows.
+FIELD = _widget(lambda value: _is_text(value, 500) or (_is_number(value) and abs(value) < 1e9))
+
 _TRAINING = {
     **dict.fromkeys(("text", "tokenizer", "size", "positions", "norm", "activation"), WORD),
     **dict.fromkeys(("objective", "optimizer", "schedule"), WORD),
-    "paste": _text(LONGEST_TEXT), "name": _text(80), "vocab_size": _whole(256, 8192), "steps": _whole(1, 1_000_000),
+    "paste": _text(LONGEST_TEXT), "name": _text(80), "vocab_size": _whole(256, 8192), "steps": _whole(1,
+    1_000_000),
     "seed": _whole(0, 999_999), "n_layer": _whole(1, 12), "n_head": _whole(1, 64), "d_model": _whole(8, 768),
     "context_length": _whole(8, 512), "batch_size": _whole(1, 256), "learning_rate": _number(1e-6, 1.0),
     "warmup_steps": _whole(0, 100_000), "dropout": _number(0.0, 0.9), "weight_decay": _number(0.0, 1.0),
@@ -131,6 +137,7 @@ _TRAINING = {
 # By page: a pattern of session keys (`*` is anything within a key) to the kind of setting.
 SETTINGS: Mapping[str, Mapping[str, Setting]] = {
     "home": {"home_tokens": PLACE},
+    "examples": {"example_*": FIELD},
     "tokens": {
         "tokens_vocabulary": WORD, "tokens_special": FLAG, "tokens_unit": WORD, "tokens_language": WORD,
         "tokens_language_vocabulary": WORD, "tokens_translation": _text(LONGEST_TEXT), "merges_text": WORD,
@@ -140,7 +147,8 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
     "embeddings": {
         "embeddings_strip": PLACE, "embeddings_token_*": OPTION, "embeddings_dim_*": _whole(0, 10_000),
         "embeddings_pair_*": OPTION, "embeddings_kind_*": WORD, "embeddings_key_*": _whole(0, 10_000),
-        "embeddings_layer_*": _whole(1, 1000), "embeddings_head_*": _whole(1, 1000), "embeddings_axes": _whole(2, 3),
+        "embeddings_layer_*": _whole(1, 1000), "embeddings_head_*": _whole(1, 1000),
+        "embeddings_axes": _whole(2, 3),
         "embeddings_which": WORD, "embeddings_step_*": _whole(0, 10_000_000), "embeddings_zoom": FLAG,
     },
     "next_token": {"next_token_strip": PLACE, "next_token_stride": OPTION},
@@ -150,12 +158,14 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
     },
     "inside": {
         "inside_pos": PLACE, "inside_cells": WORD, "inside_layer": _whole(0, 500), "inside_off_*": SOME,
-        "inside_token": _whole(0, 1_000_000), "inside_against": _whole(0, 1_000_000), "inside_stream_shown": WORD,
+        "inside_token": _whole(0, 1_000_000), "inside_against": _whole(0, 1_000_000),
+        "inside_stream_shown": WORD,
     },
     "compare": {"compare_strip": PLACE, "compare_unit": WORD, "compare_scope": WORD},
     "generation": {
         "generation_all_chips": FLAG, "generation_against": FLAG, "generation_n_draws": OPTION,
-        "generation_stop_at_end": FLAG, "generation_tree_breadth": _whole(1, 8), "generation_tree_depth": _whole(1, 8),
+        "generation_stop_at_end": FLAG, "generation_tree_breadth": _whole(1, 8),
+        "generation_tree_depth": _whole(1, 8),
         "generation_tree_beam": _whole(1, 8), "generation_unit": WORD, "generation_view": WORD,
         "generation_token": _whole(0, 1_000_000),
     },
@@ -173,13 +183,22 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
         "masking_place": _whole(0, 100_000), "masking_masks": WORD, "masking_epoch": _whole(1, 100),
         "masking_batch_seed": SEED, "masking_against": WORD, "masking_limit": WORD, "masking_table": WORD,
         "masking_second": _whole(0, 100_000), "masking_fill_part": WORD, "masking_fill_seed": SEED,
-        "masking_fill_sweeps": _whole(1, 20), "masking_fill_way": WORD, "masking_fill_step": _whole(0, 10_000),
+        "masking_fill_sweeps": _whole(1, 20), "masking_fill_way": WORD, "masking_fill_step": _whole(0,
+        10_000),
         "masking_fill_every": FLAG, "masking_right_row": FLAG,
         "masking_right_*": _whole(0, 2**31), "masking_meaning_part": WORD,
-        "masking_meaning_layer": _whole(0, 500), "masking_meaning_a": _text(500), "masking_meaning_b": _text(500),
+        "masking_meaning_layer": _whole(0, 500), "masking_meaning_a": _text(500),
+        "masking_meaning_b": _text(500),
         "masking_meaning_word": WORD, "masking_meaning_used": WORD, "masking_meaning_*": OPTION,
         "pair_size": WORD, "pair_steps": _whole(1, 1_000_000),
     },
+}  # fmt: skip
+
+
+# Selections that stand in the address under another name.
+_IN_ADDRESS = {
+    "tokens_strip": "pos", "embeddings_strip": "pos", "next_token_strip": "pos", "attention_query": "pos",
+    "attention_heads": "layer", "inside_pos": "pos", "compare_strip": "pos",
 }  # fmt: skip
 
 
@@ -217,7 +236,7 @@ def read(raw: str, page: str) -> tuple[dict[str, Any], int]:
 
 
 def apply(page: str) -> None:
-    """Put the settings of the address onto the page that is about to be drawn: once for each link and session.
+    """Put the settings of the address onto the page about to be drawn: once for each link and session.
 
     What a person changes later is theirs. A reload begins a new session, and so the link's settings again.
     """
@@ -234,7 +253,7 @@ def apply(page: str) -> None:
 
 
 def left_out(page: str) -> int:
-    """After a page was drawn: how many settings of its link could not be used, also such as a widget refused."""
+    """After a page was drawn: how many settings of its link could not be used; some only a widget refuses."""
     of, good, n_bad = st.session_state.get(_WANTED, ("", {}, 0))
     if of != page:
         return 0
@@ -256,7 +275,7 @@ def current(page: str) -> dict[str, Any]:
         keys = [key for key in st.session_state if isinstance(key, str) and _matches(pattern, key)]
         for key in keys if "*" in pattern else [pattern]:
             kind = setting(page, key)
-            if kind is None or key in found or key in st.query_params:
+            if kind is None or key in found or _IN_ADDRESS.get(key, key) in st.query_params:
                 continue
             value = kind.read(key)
             value = list(value) if isinstance(value, tuple) else value

@@ -91,7 +91,7 @@ def _controls() -> bool:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
             say("masks"), list(kinds), default="training", required=True, key="masking_masks",
-            format_func=kinds.get, persist_state="session", help=say("evaluation_hides_same_tokens"),
+            format_func=kinds.__getitem__, persist_state="session", help=say("evaluation_hides_same_tokens"),
         )  # fmt: skip
         st.slider(say("epoch"), 1, EPOCHS, key=EPOCH, persist_state="session", width=220)
         st.number_input(say("seed"), 0, 2**31, key=SEED, persist_state="session", width=140)

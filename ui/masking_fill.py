@@ -72,7 +72,7 @@ def draw(both: Both) -> None:
         say("shown"),
         list(parts),
         key=PART,
-        format_func=parts.get,
+        format_func=parts.__getitem__,
         required=True,
         label_visibility="collapsed",
         wrap=True,

@@ -31,7 +31,7 @@ def draw(both: Both) -> None:
     st.session_state.setdefault(LIMIT, PARTS[0])
     parts = say.table("parts")
     part = st.segmented_control(
-        say("why"), PARTS, required=True, key=LIMIT, persist_state="session", format_func=parts.get,
+        say("why"), PARTS, required=True, key=LIMIT, persist_state="session", format_func=parts.__getitem__,
         label_visibility="collapsed",
     )  # fmt: skip
     place = None if part == PARTS[2] else gap_strip.draw(both)  # the tables by hand are of no text

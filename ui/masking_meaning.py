@@ -69,7 +69,7 @@ def draw(both: Both) -> None:
     state.setdefault(PART, PAIR)
     parts = say.table("parts")
     part = st.segmented_control(
-        say("shown"), list(parts), format_func=parts.get, key=PART, required=True, wrap=True,
+        say("shown"), list(parts), format_func=parts.__getitem__, key=PART, required=True, wrap=True,
         label_visibility="collapsed", **KEEP,
     )  # fmt: skip
     if part == PAIR:

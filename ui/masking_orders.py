@@ -102,8 +102,8 @@ def hand_made() -> None:
     st.session_state.setdefault(TABLE, next(iter(HAND_MADE)))
     names = say.table("table")
     name = st.segmented_control(
-        say("tables"), list(HAND_MADE), format_func=names.get, required=True, key=TABLE, persist_state="session",
-        label_visibility="collapsed",
+        say("tables"), list(HAND_MADE), format_func=names.__getitem__, required=True, key=TABLE,
+        persist_state="session", label_visibility="collapsed",
     )  # fmt: skip
     table = HAND_MADE[str(name)]
     st.write(say("mask_mask_suppose_masked"))
@@ -129,8 +129,11 @@ def _conditionals(table: PairTable) -> dict[str, list[str]]:
     for a, a_word in enumerate(a_words):
         rows += [(f"{a_word} …", b_word, table.b_given_a[a][b]) for b, b_word in enumerate(b_words)]
     rows += [("… …", a_words[0], table.p_a[0]), ("… …", b_words[0], table.p_b[0])]
-    names = say("column.given"), say("column.word"), "p"
-    return dict(zip(names, ([str(cell) for cell in column] for column in zip(*rows)), strict=True))
+    return {
+        say("column.given"): [given for given, _, _ in rows],
+        say("column.word"): [word for _, word, _ in rows],
+        "p": [str(p) for _, _, p in rows],
+    }
 
 
 def _products(table: PairTable) -> dict[str, list[str]]:
@@ -176,9 +179,7 @@ def every_filling(both: Both, place: int | None) -> None:
     need = n_passes(len(both.text.seen), vocab_size)
     key = (both.masked, tuple(both.text.ids), tuple(both.hidden), place, second)
     if need > LARGEST_TOTAL:
-        st.caption(
-            say("fillings_text_would_mean", vocab_size=vocab_size, need=need, most=LARGEST_TOTAL)
-        )
+        st.caption(say("fillings_text_would_mean", vocab_size=vocab_size, need=need, most=LARGEST_TOTAL))
         return
     if st.session_state.get(_ADDED) != key:
         words = say("add_up_all_fillings", n=vocab_size**2)
@@ -190,9 +191,7 @@ def every_filling(both: Both, place: int | None) -> None:
     with right:
         st.markdown(say("masked_model"))
         st.latex(worked_masking.totals(found.a_first, found.b_first, found.pseudo))
-        st.caption(
-            say("over_all_pairs_ids", n=found.n_fillings, elsewhere=viz.format_prob(found.half_sum))
-        )
+        st.caption(say("over_all_pairs_ids", n=found.n_fillings, elsewhere=viz.format_prob(found.half_sum)))
     with left:
         st.markdown(say("causal_model"))
         ids = hiding.left_ids(both.causal, both.masked, both.text, place) if both.causal else None

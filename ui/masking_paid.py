@@ -120,7 +120,11 @@ def _colors(surprise: list[float], vocab_size: int) -> list[str]:
 
 def _totals(scored: int, n: int, nats: float, name: str, loss: float) -> None:
     with st.container(horizontal=True):
-        st.metric(say("positions_scored_pass"), say("scored_of_all", scored=scored, n=n, share=scored / n), border=True)
+        st.metric(
+            say("positions_scored_pass"),
+            say("scored_of_all", scored=scored, n=n, share=scored / n),
+            border=True,
+        )
         st.metric(say("their_surprise_together"), viz.format_nats(nats), border=True)
         st.metric(name, viz.format_number(loss), border=True)
 
@@ -171,7 +175,7 @@ def _curves(refs: list[ModelRef], prices: dict[str, Price], learned: dict[str, L
     units = say.table("unit")
     unit = st.segmented_control(
         say("against"), list(units), default="tokens-read", required=True, key="masking_against",
-        format_func=units.get, persist_state="session", label_visibility="collapsed",
+        format_func=units.__getitem__, persist_state="session", label_visibility="collapsed",
     )  # fmt: skip
     paid = {
         ref.id: [
@@ -241,7 +245,9 @@ def _facts(ref: ModelRef, cost: Price | None, learning: Learning | None) -> dict
     shape = checkpoint.model.config
     facts = {
         say("fact.parameters"): f"{ref.n_params:,}",
-        say("fact.shape"): say("layers_heads_width", n_layer=shape.n_layer, n_head=shape.n_head, d_model=shape.d_model),
+        say("fact.shape"): say(
+            "layers_heads_width", n_layer=shape.n_layer, n_head=shape.n_head, d_model=shape.d_model
+        ),
         say("fact.steps"): f"{ref.step:,}",
     }
     if cost is not None:

@@ -55,8 +55,10 @@ def draw() -> None:
     except ValueError as error:
         st.caption(literal(str(error)))
         ready = False
-    st.button(say("train_both"), key="pair_start", type="primary", icon=":material/play_arrow:", on_click=_start,
-              disabled=not ready)  # fmt: skip
+    st.button(
+        say("train_both"), key="pair_start", type="primary", icon=":material/play_arrow:",
+        on_click=_start, disabled=not ready,
+    )  # fmt: skip
     if message := st.session_state.pop(PROBLEM, ""):
         st.error(literal(message))
     _follow()
@@ -85,7 +87,7 @@ def _settings() -> None:
     sizes = say.table("size")
     st.segmented_control(
         say("size_both"), [size.name for size in SIZES[:3]], default=SIZES[0].name, required=True,
-        key="pair_size", format_func=sizes.get, persist_state="session",
+        key="pair_size", format_func=sizes.__getitem__, persist_state="session",
     )  # fmt: skip
     st.select_slider(say("steps_both"), STEPS, 400, key="pair_steps", persist_state="session")
 

@@ -54,10 +54,7 @@ def _what_it_buys(both: Both, word: str, layer: int) -> None:
             continue
     if not rows:
         return
-    told = ", ".join(
-        say(f"agree.{kind}", same=found.n_same, all=found.n)
-        for kind, found in rows
-    )
+    told = ", ".join(say(f"agree.{kind}", same=found.n_same, all=found.n) for kind, found in rows)
     chance = format_number(100 * rows[-1][1].chance)
     st.write(say("nearest_agree", word=literal(word), told=told, chance=chance))
 
@@ -107,14 +104,12 @@ def sentences(both: Both, layer: int) -> None:
             say("sentence_set"), range(len(known)), key=SENTENCE, format_func=known.__getitem__, **KEEP
         )
     with right:
-        own = st.text_input(
-            say("your_own"), key=OWN, max_chars=1000, placeholder=EXAMPLE, **KEEP
-        )
+        own = st.text_input(say("your_own"), key=OWN, max_chars=1000, placeholder=EXAMPLE, **KEEP)
     st.session_state.setdefault(POOLING, "mean")
     pooled = say.table("pooled")
     pooling = str(
         st.segmented_control(
-            say("vector_sentence"), list(pooled), format_func=pooled.get, key=POOLING,
+            say("vector_sentence"), list(pooled), format_func=pooled.__getitem__, key=POOLING,
             required=True, **KEEP,
         )
     )  # fmt: skip

@@ -92,6 +92,16 @@ def require_app() -> None:
         st.rerun()
 
 
+def file_of(name: str) -> str:
+    """Path of a page's script, for `st.switch_page`."""
+    return next(info.file for info in PAGES if info.name == name)
+
+
+def kept_everywhere() -> dict[str, str]:
+    """What the address says that is true for all pages: language, model and text."""
+    return {key: st.query_params[key] for key in _EVERYWHERE if key in st.query_params}
+
+
 def link(name: str, label: str | None = None, *, icon: str | None = None, **query: str) -> None:
     """A link to a page, by the name of its script. `query` goes into the address; "" is no icon.
 
@@ -99,8 +109,7 @@ def link(name: str, label: str | None = None, *, icon: str | None = None, **quer
     address would be taken as wiped out there.
     """
     info = next(info for info in PAGES if info.name == name)
-    kept = {key: st.query_params[key] for key in _EVERYWHERE if key in st.query_params}
-    query = {**kept, **query} if name == address.page() else query
+    query = {**kept_everywhere(), **query} if name == address.page() else query
     st.page_link(
         info.file, label=label or info.title, icon=info.icon if icon is None else icon or None,
         query_params=query or None,

@@ -115,10 +115,7 @@ def run(job: Job, ref: ModelRef) -> None:
         job.add(part, time.monotonic() - began)
         scored, rest = job.windows[job.done - 1].end, job.left()
         far = {"scored": format_count(scored), "all": counted(n, "token")}
-        if rest > 1:
-            told = say("scored_with_estimate", **far, left=duration(rest))
-        else:
-            told = say("scored", **far)
+        told = say("scored_with_estimate", **far, left=duration(rest)) if rest > 1 else say("scored", **far)
         bar.progress(job.done / len(job.windows), told)
         began = time.monotonic()
     bar.empty()

@@ -74,7 +74,12 @@ class Position:
             )  # fmt: skip
         elif quantity == "logit":
             fig = score_bars(
-                names, self.logits[shown], title=say("quantity.logit"), n_left=top.n_tail, true_index=row, true_note=note
+                names,
+                self.logits[shown],
+                title=say("quantity.logit"),
+                n_left=top.n_tail,
+                true_index=row,
+                true_note=note,
             )
         else:
             log_probs = -metrics.surprisal(metrics.log_softmax(self.logits)[shown], unit)

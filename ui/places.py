@@ -42,7 +42,7 @@ PLACES = {
     **_views("generation", "lab", "write", "waterfall", "strategies", "tree", "draws"),
     **_views("training", "watch", "train", "one-step", "time-machine", "runs", "class"),
     **_views("masking", "hide", "masked-batch", "what-is-paid", "not-comparable", "fill-blanks", "meaning"),
-    "two-models": Place("masking", "hide", "sentence"),
+    "two-models": Place("masking", "hide", "one-sentence"),
     **_views("experiments", "study", "held-out", "contamination", "learning-rate", "model-size", "text-size"),
     "guess": Place("guess"),
 }

@@ -26,7 +26,9 @@ def possible_story(ref: ModelRef, text: str) -> bool:
         st.caption(say("too_long", most=LONGEST))
         return False
     found = oracle.legal_prefix(text, n_expected=_WORDS)
-    expected = ", ".join(f"**{literal(visible(word))}** {format_prob(share)}" for word, share in found.expected)
+    expected = ", ".join(
+        f"**{literal(visible(word))}** {format_prob(share)}" for word, share in found.expected
+    )
     if found.complete:
         st.caption(say("possible", expected=expected))
         return False

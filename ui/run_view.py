@@ -27,7 +27,7 @@ HIGHER = 0.02  # nats of the training loss above the validation loss, from which
 SIGNS = {
     "overfitting": ":orange[:material/trending_up:]",
     "diverged": ":red[:material/warning:]",
-    "not finite": ":red[:material/warning:]",
+    "not-finite": ":red[:material/warning:]",
     "floor": ":green[:material/flag:]",
     "plateau": ":material/trending_flat:",
     "learning": ":green[:material/trending_down:]",

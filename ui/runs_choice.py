@@ -9,7 +9,7 @@ import streamlit as st
 from engine import run_sets
 from engine.run_sets import CHECKED_ON, SEED, Settings
 from ui import resources, run_choice, runs_words, session
-from ui.words import objective_name
+from ui.words import counted, objective_name
 from wording import words
 
 if TYPE_CHECKING:
@@ -86,15 +86,15 @@ def draw(sets: Sequence[RunSet]) -> list[RunSet]:
     leads = {info.id: each.id for each in sets for info in each.infos}  # a run stands for its set
     state[_KEY] = list(dict.fromkeys(leads[run_id] for run_id in chosen if run_id in leads))[:MOST]
     st.multiselect(
-        say("runs_side_side"),
+        say("label"),
         list(by_id),
         format_func=lambda run_id: _option(by_id[run_id]) if run_id in by_id else "",
         key=_KEY,
         on_change=_touch,
         max_selections=MOST,
         persist_state="session",
-        placeholder=say("choose_up_eight"),
-        help=say("runs_differ_nothing_but"),
+        placeholder=say("placeholder"),
+        help=say("help"),
     )
     return lettered([by_id[run_id] for run_id in state[_KEY]])
 
@@ -137,8 +137,8 @@ def _option(each: RunSet) -> str:
             info.name,
             *([] if each.objective == "clm" else [objective_name(each.objective)]),
             f"{info.train.optimizer} {info.train.learning_rate:g}",
-            f"{info.steps:,} steps",
-            f"seed {info.train.seed}" if len(each.infos) == 1 else f"{len(each.infos)} seeds",
+            counted(info.steps, "step"),
+            say("seed", seed=info.train.seed) if len(each.infos) == 1 else counted(len(each.infos), "seed"),
         ]
     )
 
@@ -151,7 +151,7 @@ def lettered(sets: Sequence[RunSet]) -> list[RunSet]:
         letter, own = runs_words.LETTERS[i], names[i]
         namesakes = [other for other, name in zip(sets, names, strict=True) if name == own]
         if len(namesakes) > 1:
-            own = _apart(namesakes, namesakes.index(each)) or f"seed {each.seeds[0]}"
+            own = _apart(namesakes, namesakes.index(each)) or say("seed", seed=each.seeds[0])
         result.append(RunSet(each.infos, each.settings, letter, f"{letter} {own}"))
     return result
 

@@ -25,11 +25,11 @@ LARGEST_MB = 200  # of a file that is brought in: a large model with its moments
 
 def draw(sets: Sequence[RunSet]) -> None:
     """Export, import, CSV, rename, delete."""
-    st.subheader(say("files_names"))
+    st.subheader(say("title"))
     runs = {info.id: (each, info) for each in sets for info in each.infos}
     if runs:
         st.download_button(
-            say("all_numbers_these_runs"),
+            say("all_numbers"),
             lambda: table_csv(records_table(sets)),
             file_name="runs.csv",
             mime="text/csv",
@@ -56,7 +56,7 @@ def draw(sets: Sequence[RunSet]) -> None:
 
 
 def _label(each: RunSet, info: "RunInfo") -> str:
-    return each.tag if len(each.infos) == 1 else f"{each.tag}, seed {info.train.seed}"
+    return each.tag if len(each.infos) == 1 else say("tag_and_seed", tag=each.tag, seed=info.train.seed)
 
 
 def _one(info: "RunInfo", others: Sequence[str]) -> None:
@@ -64,24 +64,26 @@ def _one(info: "RunInfo", others: Sequence[str]) -> None:
     with st.container(horizontal=True):
         st.button(say("rename"), key="runs_rename", on_click=_rename, args=(info.id,))
         st.download_button(
-            say("take_away_zip"),
+            say("take_away"),
             lambda: _zip(info.id),
             file_name=f"{file_name(info)}.zip",
             mime="application/zip",
             icon=":material/download:",
             key="runs_export",
             on_click="ignore",
-            help=say("settings_text_vocabulary_numbers"),
+            help=say("take_away_help"),
         )
         if info.active:
-            st.caption(
-                say("still_going_taken_newest")
-            )
+            st.caption(say("still_going_on"))
             return
         with st.popover(say("delete"), key="runs_delete"):
-            st.markdown(say("run_curve_model_removed"))
+            st.markdown(say("removed_for_good"))
             st.button(
-                say("delete_2"), key="runs_delete_yes", type="primary", on_click=_delete, args=(info.id, others)
+                say("delete_it"),
+                key="runs_delete_yes",
+                type="primary",
+                on_click=_delete,
+                args=(info.id, others),
             )
 
 
@@ -110,9 +112,9 @@ def _delete(run_id: str, others: Sequence[str]) -> None:
 def _bring_in() -> None:
     with st.container(border=True):
         st.file_uploader(
-            say("bring_run_zip"), type="zip", key="runs_upload", max_upload_size=LARGEST_MB,
+            say("bring_in"), type="zip", key="runs_upload", max_upload_size=LARGEST_MB,
             on_change=_import,
-            help=say("file_taken_away_here"),
+            help=say("bring_in_help"),
         )  # fmt: skip
         good, said = st.session_state.pop(_ANSWER, (True, ""))
         if said:
@@ -132,7 +134,7 @@ def _import() -> None:
         st.session_state[_ANSWER] = False, str(error)
     else:
         runs_choice.add(run_id)
-        st.session_state[_ANSWER] = True, say("here_now_picture_above", name=store.info(run_id).name)
+        st.session_state[_ANSWER] = True, say("is_here_now", name=store.info(run_id).name)
 
 
 def records_table(sets: Sequence[RunSet]) -> pd.DataFrame:

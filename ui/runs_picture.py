@@ -12,7 +12,7 @@ from engine.run_sets import Line
 from ui import resources
 from ui.components import show
 from ui.runs_choice import RunSet
-from ui.words import literal
+from ui.words import counted, literal
 from viz.runs import RunLine, run_curves
 from wording import words
 
@@ -21,16 +21,8 @@ if TYPE_CHECKING:
 
 say = words("ui.runs_picture")
 
-QUANTITIES = {"val_loss": "Validation loss", "loss": "Training loss", "bits_per_byte": "Bits per byte"}
-AXES = {"step": "steps", "tokens": "tokens seen", "seconds": "seconds"}
-_X_TITLES = {"step": "step", "tokens": "tokens seen", "seconds": "seconds of training"}
-_Y_TITLES = {
-    ("val_loss", "clm"): "validation loss (nats per token)",
-    ("loss", "clm"): "training loss (nats per token)",
-    ("bits_per_byte", "clm"): "bits per byte",
-    ("val_loss", "mlm"): "masked-token loss (nats)",
-    ("loss", "mlm"): "masked-token training loss (nats)",
-}
+QUANTITIES = ("val_loss", "loss", "bits_per_byte")
+AXES = ("step", "tokens", "seconds")
 
 
 @dataclass(frozen=True)
@@ -50,28 +42,26 @@ def controls() -> Look:
     """The controls over the picture."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         quantity = st.segmented_control(
-            say("quantity"), list(QUANTITIES), format_func=QUANTITIES.__getitem__, default="val_loss",
+            say("quantity"), QUANTITIES, format_func=lambda name: say(f"choice.{name}"), default="val_loss",
             required=True, key="runs_quantity", persist_state="session", wrap=True,
             label_visibility="collapsed",
         )  # fmt: skip
         axis = st.segmented_control(
-            say("against"), list(AXES), format_func=AXES.__getitem__, default="step", required=True,
+            say("against"), AXES, format_func=lambda name: say(f"axis.{name}"), default="step", required=True,
             key="runs_axis", persist_state="session", wrap=True, label_visibility="collapsed",
         )  # fmt: skip
         with st.popover(say("more"), icon=":material/tune:", key="runs_more"):
             close_up = st.toggle(
                 say("close_up"), True, key="runs_close_up", persist_state="session",
-                help=say("cuts_off_steep_beginning"),
+                help=say("close_up_help"),
             )  # fmt: skip
-            log_x = st.toggle(
-                say("logarithmic_steps_tokens_seconds"), key="runs_log_x", persist_state="session"
-            )
-            log_y = st.toggle(say("logarithmic_loss"), key="runs_log_y", persist_state="session")
-            bands = st.toggle(say("seeds_band"), True, key="runs_bands", persist_state="session")
+            log_x = st.toggle(say("log_x"), key="runs_log_x", persist_state="session")
+            log_y = st.toggle(say("log_y"), key="runs_log_y", persist_state="session")
+            bands = st.toggle(say("bands"), True, key="runs_bands", persist_state="session")
             half_life = st.slider(
-                say("smoothing_training_loss"), 0, 200, 10, step=5, key="runs_smooth",
-                persist_state="session", format="%d steps",
-                help=say("batch_counts_half_much"),
+                say("smoothing"), 0, 200, 10, step=5, key="runs_smooth",
+                persist_state="session", format=say("steps"),
+                help=say("smoothing_help"),
             )  # fmt: skip
     return Look(str(quantity), str(axis), int(half_life), log_x, log_y, bands, close_up)
 
@@ -89,16 +79,16 @@ def draw(sets: Sequence[RunSet], look: Look) -> run_sets.Shared:
         lines += own
         absent += [] if own else [each]
     floors = {_floor(info, shared.quantity) for each in kept for info in each.infos[:1]}
-    y_title = _Y_TITLES[shared.quantity, objective]
+    y_title = say(f"y_title.{objective}_{shared.quantity}")
     if not lines:
-        st.info(say("nothing_measured_yet_curves"))
+        st.info(say("nothing_measured"))
         return shared
     show(
         run_curves(
             lines,
-            x_title=_X_TITLES[look.axis],
+            x_title=say(f"x_title.{look.axis}"),
             y_title=y_title,
-            unit=say("bits_per_byte") if shared.quantity == "bits_per_byte" else "nats",
+            unit=say("bits_per_byte") if shared.quantity == "bits_per_byte" else say("nats"),
             floor=floors.pop() if len(floors) == 1 else None,
             log_x=look.log_x,
             log_y=look.log_y,
@@ -111,14 +101,14 @@ def draw(sets: Sequence[RunSet], look: Look) -> run_sets.Shared:
 
 
 def _say(kept: Sequence[RunSet], absent: Sequence[RunSet], quantity: str, look: Look) -> None:
-    said = [say("close_up_steep_beginning")] if look.close_up else []
+    said = [say("is_close_up")] if look.close_up else []
     if look.bands and any(len(each.infos) > 1 for each in kept):
-        said.append(say("band_reaches_lowest_highest"))
+        said.append(say("what_a_band_is"))
     if quantity == "loss" and look.half_life:
-        said.append(say("smoothed_over_all_batches", half_life=look.half_life))
+        said.append(say("is_smoothed", half_life=look.half_life))
     if absent:
         names = ", ".join(literal(each.tag) for each in absent)
-        said.append(say("no_draw", lower=QUANTITIES[quantity].lower(), names=names))
+        said.append(say(f"nothing_to_draw.{quantity}", names=names))
     if said:
         st.caption(" ".join(said))
 
@@ -152,7 +142,7 @@ def _lines(each: RunSet, quantity: str, look: Look) -> list[RunLine]:
         low=band.low,
         high=band.high,
         letter=each.letter,
-        note=f"{band.n} seeds",
+        note=counted(band.n, "seed"),
     )
     return [*(RunLine(each.tag, *line, place, faint=True) for line in rest), whole]
 

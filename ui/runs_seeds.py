@@ -21,10 +21,8 @@ MORE = 4
 def draw(sets: Sequence[RunSet], found: Sequence[Result]) -> None:
     """A sentence on each set of one objective, a button for more seeds, and two sets compared."""
     masked = sets[0].objective == "mlm"
-    st.subheader(say("how_much_seed") + (say("hidden_tokens") if masked else ""))
-    st.markdown(
-        say("same_settings_another_seed")
-    )
+    st.subheader(say("title_of_masked") if masked else say("title"))
+    st.markdown(say("why"))
     for each, result in zip(sets, found, strict=True):
         _one(each, result)
     if len(sets) > 1:
@@ -34,14 +32,13 @@ def draw(sets: Sequence[RunSet], found: Sequence[Result]) -> None:
 def _one(each: RunSet, result: Result) -> None:
     what, does = st.columns([3, 2], vertical_alignment="center")
     ended = sum(not info.active for info in each.infos)
-    text = f"**{literal(each.tag)}**: {counted(len(each.infos), 'seed')}"
-    if each.active:
-        text += f", {ended} ended"
+    given = {"tag": literal(each.tag), "seeds": counted(len(each.infos), "seed"), "ended": ended}
+    said = [say("some_ended", **given) if each.active else say("all_ended", **given)]
     if result.best.n:
-        text += say("best_loss_nats", written=literal(written(result.best)))
-    what.markdown(text)
+        said.append(say("best_loss", loss=literal(written(result.best))))
+    what.markdown(" ".join(said))
     if not each.mine:
-        does.caption(say("somebody_elses_run_watch"))
+        does.caption(say("watch_only"))
         return
     with does.container(horizontal=True, horizontal_alignment="right"):
         groups = {info.group for info in each.infos if info.active and info.group}
@@ -49,7 +46,7 @@ def _one(each: RunSet, result: Result) -> None:
             st.button(say("stop_repeats"), key=f"runs_stop_{each.id}", on_click=_stop, args=(group,))
         if not groups:
             st.button(
-                say("repeat_more_seeds", more=MORE), key=f"runs_repeat_{each.id}", icon=":material/casino:",
+                say("repeat", more=MORE), key=f"runs_repeat_{each.id}", icon=":material/casino:",
                 on_click=repeat, args=(each,),
             )  # fmt: skip
 
@@ -83,43 +80,35 @@ def _two(sets: Sequence[RunSet], found: Sequence[Result], key: str) -> None:
     first, second = measured[:2]
     if len(measured) > 2:
         left, right = st.columns(2)
-        first = str(left.selectbox("Compare", measured, key=f"runs_first_{key}", persist_state="session"))
-        others = [tag for tag in measured if tag != first]
-        second = str(right.selectbox("with", others, key=f"runs_second_{key}", persist_state="session"))
-    pair = [by_tag[first], by_tag[second]]
-    shared = shared_axis([sets[i].settings for i in pair], "val_loss")
-    if len(shared.kept) < 2 or len({sets[i].settings[CHECKED_ON] for i in pair}) > 1:
-        st.info(
-            say("these_two_cant_compared")
+        first = str(
+            left.selectbox(say("compare"), measured, key=f"runs_first_{key}", persist_state="session")
         )
+        others = [tag for tag in measured if tag != first]
+        second = str(right.selectbox(say("with"), others, key=f"runs_second_{key}", persist_state="session"))
+    pair = [by_tag[first], by_tag[second]]
+    shared = shared_axis([sets[i].settings for i in pair], "val_loss", compared=True)
+    if len(shared.kept) < 2 or len({sets[i].settings[CHECKED_ON] for i in pair}) > 1:
+        st.info(say("cant_be_compared"))
         return
     fair = shared.quantity == "bits_per_byte"
-    unit = say("bits_per_byte") if fair else "nats"
+    unit = say("bits_per_byte") if fair else say("nats")
     one, two = (found[i].bits_per_byte if fair else found[i].best for i in pair)
     if not (one.n and two.n):
-        st.info(say("these_two_have_different"))
+        st.info(say("no_bits_per_byte"))
         return
     for reason in shared.reasons:
-        st.caption(reason.replace("Shown", "Compared"))
+        st.caption(reason)
     against = contrast(one, two)
     a, b = literal(first), literal(second)
     size = format_number(abs(against.difference))
     lower = b if against.difference < 0 else a
     if against.clear is None:
-        st.info(
-            say("ends_lower_but_one", lower=lower, size=size, unit=unit)
-        )
+        st.info(say("one_seed_each", lower=lower, size=size, unit=unit))
         return
     chance = format_number(against.margin)
     if against.clear:
-        st.success(
-            say("ends_lower_chance_alone", lower=lower, size=size, unit=unit, chance=chance)
-        )
+        st.success(say("more_than_the_seed", lower=lower, size=size, unit=unit, chance=chance))
     else:
-        st.warning(
-            say("ends_lower_which_may", lower=lower, size=size, unit=unit, chance=chance)
-        )
+        st.warning(say("may_be_chance", lower=lower, size=size, unit=unit, chance=chance))
     st.latex(worked_runs.margin(against, one, two))
-    st.caption(
-        say("s_standard_deviation_between", n=one.n, n_2=two.n)
-    )
+    st.caption(say("s_and_t", first=one.n, second=two.n))

@@ -12,7 +12,7 @@ from engine.plan import parameter_count
 from engine.seed_spread import Spread, spread
 from ui import resources, runs_words
 from ui.runs_choice import RunSet
-from ui.words import counted, literal
+from ui.words import counted, literal, state_name
 from viz import format_number
 from wording import words
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from engine.run_info import RunInfo
 
 say = words("ui.runs_tables")
-
-_LOSS = {"clm": "best loss", "mlm": "best masked loss"}
 
 
 @dataclass(frozen=True)
@@ -82,17 +80,17 @@ def results(sets: Sequence[RunSet], found: Sequence[Result], quantity: str) -> N
         found: their results.
         quantity: in which they can be compared; bits per byte stand first where losses can't be.
     """
-    masked = sets[0].objective == "mlm"
+    objective, masked = sets[0].objective, sets[0].objective == "mlm"
     columns: dict[str, list[Any]] = {
         "run": [each.tag for each in sets],
         "state": [_state(each) for each in sets],
         "seeds": [len(each.infos) for each in sets],
-        _LOSS[sets[0].objective]: [_mean(r.best) for r in found],
-        "± seeds": [_number(r.best.std) for r in found],
-        "at step": [_mean(r.best_step) for r in found],
-        "last loss": [_mean(r.last) for r in found],
-        "bits per byte": [_mean(r.bits_per_byte) for r in found],
-        "over floor": [_mean(r.gap) for r in found],
+        f"best_{objective}": [_mean(r.best) for r in found],
+        "std": [_number(r.best.std) for r in found],
+        "best_step": [_mean(r.best_step) for r in found],
+        "last": [_mean(r.last) for r in found],
+        "bits_per_byte": [_mean(r.bits_per_byte) for r in found],
+        "gap": [_mean(r.gap) for r in found],
         "weights": [parameter_count(each.infos[0].model) for each in sets],
         "tokens": [_mean(r.tokens) for r in found],
         "seconds": [_mean(r.seconds) for r in found],
@@ -100,37 +98,37 @@ def results(sets: Sequence[RunSet], found: Sequence[Result], quantity: str) -> N
     }
     empty = {name for name, values in columns.items() if all(v is None for v in values)}
     if masked:
-        empty.add(say("bits_per_byte"))
+        empty.add("bits_per_byte")
     if quantity == "bits_per_byte":
-        first = ["run", "state", say("bits_per_byte")]
+        first = ["run", "state", "bits_per_byte"]
         columns = {name: columns[name] for name in [*first, *(n for n in columns if n not in first)]}
     if all(len(each.infos) == 1 for each in sets):
-        empty |= {"seeds", "± seeds"}
-    whole = {"seeds", say("step"), "weights", "tokens", "seconds"}
+        empty |= {"seeds", "std"}
+    whole = {"seeds", "best_step", "weights", "tokens", "seconds"}
+    titles = say.table("column")
     st.dataframe(
-        {name: values for name, values in columns.items() if name not in empty},
+        {titles[name]: values for name, values in columns.items() if name not in empty},
         hide_index=True,
         height="content",
-        key=f"runs_results_{sets[0].objective}",
+        key=f"runs_results_{objective}",
         placeholder="–",
         column_config={
-            name: st.column_config.NumberColumn(format="localized" if name in whole else "%.4g")
+            titles[name]: st.column_config.NumberColumn(format="localized" if name in whole else "%.4g")
             for name in columns
             if name not in empty | {"run", "state"}
         },
-        alt=say("how_chosen_runs_ended"),
+        alt=say("how_they_ended"),
     )
-    what = say("hidden_token") if masked else "token"
-    st.caption(say("losses_nats_per_held", what=what))
+    st.caption(say(f"losses.{objective}"))
 
 
 def _state(each: RunSet) -> str:
     states = [info.state for info in each.infos]
     if len(set(states)) == 1:
-        return states[0]
+        return state_name(states[0])
     if each.active:
-        return say("ended", sum=sum((not info.active for info in each.infos)), n_states=len(states))
-    return ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+        return say("ended", n=sum(not info.active for info in each.infos), all=len(states))
+    return ", ".join(f"{states.count(state)} {state_name(state)}" for state in dict.fromkeys(states))
 
 
 def _mean(s: Spread) -> float | None:
@@ -149,20 +147,21 @@ def differences(sets: Sequence[RunSet]) -> None:
     same = run_sets.alike(settings)
     if rows:
         table: dict[str, list[str]] = {
-            "": [runs_words.PARTS[row.part] for row in rows],
-            "setting": [runs_words.name(row.name) for row in rows],
+            "": [runs_words.part(row.part) for row in rows],
+            say("setting"): [runs_words.name(row.name) for row in rows],
         }
         cells = [runs_words.cells(row) for row in rows]
         for i, each in enumerate(sets):
             table[each.tag] = [row[i] for row in cells]
         st.dataframe(table, hide_index=True, height="content", key="runs_differences",
-                     alt=say("settings_which_runs_differ"))  # fmt: skip
+                     alt=say("differences_alt"))  # fmt: skip
     elif len(sets) > 1:
-        st.markdown(say("nothing_these_same_run"))
+        st.markdown(say("nothing_differs"))
     else:
-        st.markdown(say("nothing_compare_choose_second"))
-    label = say("alike_all", n_same=counted(len(same) - 1, 'setting')) if len(sets) > 1 else say("settings")
-    st.caption(f"{label}: {literal(runs_words.alike(same, main=True))}")
+        st.markdown(say("nothing_to_compare"))
+    main = literal(runs_words.alike(same, main=True))
+    alike = say("alike_in_all", settings=counted(len(same) - 1, "setting"), main=main)
+    st.caption(alike if len(sets) > 1 else say("its_settings", main=main))
     with st.expander(say("rest_alike") if len(sets) > 1 else say("rest_settings")):
         st.markdown(literal(runs_words.alike(same, main=False)))
 
@@ -178,6 +177,5 @@ def written(s: Spread) -> str:
     """A number over seeds in words: `1.43` or `1.43 (1.41 to 1.46, standard deviation 0.02)`."""
     if s.n < 2:
         return format_number(s.mean, 4)
-    return (
-        say("average_standard_deviation", mean=format_number(s.mean, 4), low=format_number(s.low, 4), high=format_number(s.high, 4), std=format_number(s.std))
-    )
+    mean, low, high = (format_number(x, 4) for x in (s.mean, s.low, s.high))
+    return say("over_seeds", mean=mean, low=low, high=high, std=format_number(s.std))

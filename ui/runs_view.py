@@ -37,7 +37,7 @@ def draw() -> None:
     sets = runs_choice.draw(offered)
     look = runs_picture.controls()
     if not sets:
-        st.info(say("choose_run_above_several"))
+        st.info(say("choose_above"))
     else:
         going = any(each.active for each in sets)
         st.fragment(_together, run_every=POLL_SECONDS if going else None)(
@@ -65,20 +65,20 @@ def _together(ids: tuple[str, ...], standing: tuple[str, ...], look: runs_pictur
     kinds = [objective for objective in OBJECTIVES if any(each.objective == objective for each in sets)]
     if len(kinds) > 1:
         st.info(
-            say("two_quantities_two_pictures"),
+            say("two_pictures"),
             icon=":material/info:",
         )
     for objective in kinds:
         alike = [each for each in sets if each.objective == objective]
         if len(kinds) > 1:
-            st.markdown(say("guesses", objectives=objective_name(objective)))
+            st.markdown(say("guesses", objective=objective_name(objective)))
         shared = runs_picture.draw(alike, look)
         kept = [alike[i] for i in shared.kept]
         runs_tables.results(kept, [runs_tables.result(each) for each in kept], shared.quantity)
 
 
 def _nothing_yet() -> None:
-    st.info(say("you_have_no_run"))
+    st.info(say("no_run_yet"))
     st.button(say("go_train"), key="runs_go_train", on_click=go_train, type="primary")
     runs_files.draw([])
 
@@ -93,20 +93,20 @@ def _try(sets: Sequence[RunSet]) -> None:
     mine = next((each for each in sets if each.mine and not each.active), None)
     steps = [
         Step(
-            say("settings_train_third_learning", rate=rate / 3),
-            say("train_third_rate"),
+            say("try_third_rate", rate=rate / 3),
+            say("third_rate"),
             _start,
             ("learning_rate", rate / 3),
         ),
         Step(
-            say("same_characters_loss_per"),
-            say("train_characters"),
+            say("try_characters"),
+            say("characters"),
             _start,
             ("tokenizer", "characters"),
         ),
     ]
     if mine is not None:
-        text = say("difference_real_repeat_other", tag=literal(mine.tag))
+        text = say("try_seeds", tag=literal(mine.tag))
         steps.insert(0, Step(text, say("four_more_seeds"), runs_seeds.repeat, (mine,)))
     try_this(*steps, key="runs_try")
 

@@ -4,23 +4,11 @@ from typing import Any
 
 from engine.run_sets import Difference, Key
 from ui.words import OBJECTIVES, objective_name
+from wording import words
+
+say = words("ui.runs_words")
 
 LETTERS = "ABCDEFGH"
-PARTS = {"text": "Text", "tokenizer": "Tokenizer", "model": "Model", "training": "Training"}
-NAMES = {
-    "text": "text", "val_share": "validation share", "tokenizer": "tokenizer", "vocab_size": "vocabulary",
-    "context_length": "context", "n_layer": "layers", "n_head": "heads", "d_model": "width",
-    "n_kv_head": "key/value heads", "d_ff": "MLP width", "objective": "it guesses the",
-    "positions": "positions", "norm": "norm", "activation": "activation", "norm_place": "place of the norm",
-    "bias": "bias", "tie_head": "tied head", "qk_norm": "norm of queries and keys", "dropout": "dropout",
-    "steps": "steps", "batch_size": "rows in a step", "optimizer": "optimizer",
-    "learning_rate": "learning rate", "min_lr_share": "lowest rate’s share", "warmup_steps": "warm-up steps",
-    "schedule": "schedule", "weight_decay": "weight decay", "grad_clip": "largest gradient",
-    "eval_rows": "rows checked", "mask_prob": "share hidden", "aligned_share": "rows from a line’s start",
-    "precision": "precision", "seed": "seed",
-}  # fmt: skip
-_SHORT = {"learning_rate": "rate", "context_length": "context", "batch_size": "rows", "weight_decay": "decay",
-          "warmup_steps": "warm-up", "mask_prob": "hidden", "val_share": "validation"}  # fmt: skip
 _MAIN = (  # what is said of what is alike, before the rest
     "text", "tokenizer", "vocab_size", "objective", "n_layer", "n_head", "d_model", "context_length", "steps",
     "batch_size", "optimizer", "learning_rate", "seed",
@@ -29,7 +17,12 @@ _MAIN = (  # what is said of what is alike, before the rest
 
 def name(setting: str) -> str:
     """A setting as the screen calls it."""
-    return NAMES.get(setting, setting)
+    return say.table("name").get(setting, setting)
+
+
+def part(of: str) -> str:
+    """A part of the settings as the screen calls it."""
+    return say(f"part.{of}")
 
 
 def value(given: Any) -> str:
@@ -39,19 +32,20 @@ def value(given: Any) -> str:
     ['0.004', '12,000', 'yes', 'standard', 'next token']
     """
     if given is None:
-        return "standard"
+        return say("standard")
     if isinstance(given, bool):
-        return "yes" if given else "no"
+        return say("yes") if given else say("no")
     if isinstance(given, int):
         return f"{given:,}"
     if isinstance(given, float):
         return f"{given:g}"
-    named = getattr(
-        given, "name", None
-    )  # not isinstance: the class is another one after a change of the code
+    # not isinstance: the class is another one after a change of the code
+    named = getattr(given, "name", None)
     if named is not None:
         return str(named)
-    return objective_name(str(given)) if given in OBJECTIVES else str(given)
+    if given in OBJECTIVES:
+        return objective_name(str(given))
+    return say.table("value").get(str(given), str(given))
 
 
 def cells(row: Difference) -> list[str]:
@@ -72,7 +66,8 @@ def brief(row: Difference, i: int) -> str:
     given = row.values[i]
     if hasattr(given, "fingerprint") or isinstance(given, str):
         return cells(row)[i]
-    return f"{_SHORT.get(row.name, name(row.name))} {value(given)}"
+    short = say.table("short").get(row.name) or name(row.name)
+    return f"{short} {value(given)}"
 
 
 def alike(settings: dict[Key, Any], *, main: bool) -> str:

@@ -16,17 +16,6 @@ DEFAULTS: dict[str, Any] = {
     "temperature": 1.0, "top_k": 0, "top_p": 0.9, "min_p": 0.0, "penalty": 1.0, "seed": 1, "tokens": 60,
 }  # fmt: skip
 STOP = "generation_stop_at_end"
-VIEWS = ("Write", "Waterfall", "Strategies", "Tree", "1,000 draws")
-HELP = {
-    "temperature": "Logits are divided by it: below 1 the likely get likelier. 0 is exactly greedy.",
-    "top_k": "Keep only the k likeliest tokens. 0 is off.",
-    "top_p": "Keep the likeliest tokens until together they reach p, at least one. 1 is off.",
-    "min_p": "Keep tokens with at least this share of the likeliest one’s probability. 0 is off.",
-    "penalty": "Logits of tokens that the model has in view are made smaller: a positive one is divided "
-    "by it, a negative one multiplied. 1 is off.",
-    "seed": "The same seed and the same settings give the same text, in one go or token by token.",
-    "stop": "Writing ends with the token that ends a line. A story is one line.",
-}
 
 
 class Settings(NamedTuple):
@@ -51,8 +40,6 @@ def begin() -> None:
         if key not in st.query_params:
             st.session_state.setdefault(key, value)
     st.session_state.setdefault(STOP, True)
-    if "lab" not in st.query_params:
-        st.session_state.setdefault("lab", VIEWS[0])
 
 
 def reset() -> None:
@@ -88,48 +75,50 @@ def new_seed() -> None:
 def temperature() -> None:
     """The slider of the temperature."""
     st.slider(say("temperature"), 0.0, 3.0, step=0.01, key="temperature", bind="query-params",
-              help=HELP["temperature"])  # fmt: skip
+              help=say("help.temperature"))  # fmt: skip
 
 
 def top_k(vocab_size: int) -> None:
     """The box of top-k."""
-    k = st.number_input(say("top_k"), 0, step=1, key="top_k", bind="query-params", help=HELP["top_k"])
+    k = st.number_input(say("top_k"), 0, step=1, key="top_k", bind="query-params", help=say("help.top_k"))
     if k > vocab_size:
-        st.caption(say("vocabulary_has_token_all", vocab_size=vocab_size, value="s" * (vocab_size > 1)))
+        st.caption(say("all_kept", n=vocab_size))
 
 
 def top_p() -> None:
     """The slider of top-p."""
-    st.slider(say("top_p"), 0.0, 1.0, step=0.01, key="top_p", bind="query-params", help=HELP["top_p"])
+    st.slider(say("top_p"), 0.0, 1.0, step=0.01, key="top_p", bind="query-params", help=say("help.top_p"))
 
 
 def min_p() -> None:
     """The slider of min-p."""
-    st.slider(say("min_p"), 0.0, 1.0, step=0.01, key="min_p", bind="query-params", help=HELP["min_p"])
+    st.slider(say("min_p"), 0.0, 1.0, step=0.01, key="min_p", bind="query-params", help=say("help.min_p"))
 
 
 def penalty() -> None:
     """The slider of the repetition penalty."""
-    st.slider(say("repetition_penalty"), 1.0, 2.0, step=0.01, key="penalty", bind="query-params",
-              help=HELP["penalty"])  # fmt: skip
+    st.slider(say("penalty"), 1.0, 2.0, step=0.01, key="penalty", bind="query-params",
+              help=say("help.penalty"))  # fmt: skip
 
 
 def seed_box() -> None:
     """The box of the seed, and a button for another one."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.number_input(say("seed"), 0, 2**31, key="seed", bind="query-params", help=HELP["seed"], width=150)
+        st.number_input(
+            say("seed"), 0, 2**31, key="seed", bind="query-params", help=say("help.seed"), width=150
+        )
         st.button(say("new_seed"), key="generation_new_seed", on_click=new_seed)
 
 
 def length() -> None:
     """How many tokens to write at most."""
-    st.number_input(say("tokens_write"), 1, 1000, key="tokens", bind="query-params", width=150)
+    st.number_input(say("tokens"), 1, 1000, key="tokens", bind="query-params", width=150)
 
 
 def stop_at_end(ref: ModelRef) -> None:
     """Whether the end of a story ends the writing."""
-    what = say("story") if ref.corpus == "stories" else say("line")
-    st.toggle(say("stop_end", what=what), key=STOP, persist_state="session", help=HELP["stop"])
+    label = say("stop.story") if ref.corpus == "stories" else say("stop.line")
+    st.toggle(label, key=STOP, persist_state="session", help=say("help.stop"))
 
 
 def in_a_row(vocab_size: int) -> None:

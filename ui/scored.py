@@ -82,9 +82,7 @@ class Scored:
             return
         kl = self.divergences(unit)
         show(kl_bars(self.names, kl, unit=unit, selected=position), key=key)
-        st.caption(
-            say("divergence", mean=viz.format_number(float(np.nanmean(kl)), 4), unit=unit)
-        )
+        st.caption(say("divergence", mean=viz.format_number(float(np.nanmean(kl)), 4), unit=unit))
 
     def table(self, unit: str, *, key: str) -> None:
         """Draw a row for every token but the first; surprise and entropy in `unit`."""

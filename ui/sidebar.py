@@ -1,9 +1,24 @@
 """What stands beside every page: the model, where it computes, and the text."""
 
+from typing import NamedTuple
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from ui import address, glossary, language, resources, session
+from ui import (
+    address,
+    class_links,
+    glossary,
+    kept,
+    language,
+    link_hidden,
+    link_notice,
+    link_panel,
+    link_settings,
+    projector,
+    resources,
+    session,
+)
 from ui.components.owner import mount_owner
 from ui.resources import ModelRef
 from viz import format_count
@@ -13,34 +28,56 @@ _ASKED = "_model_asked_for"
 say = words("ui.sidebar")
 
 
-def draw(page: str) -> DeltaGenerator:
-    """Draw the sidebar beside a page.
+class Places(NamedTuple):
+    """Where `finish` writes."""
+
+    badge: DeltaGenerator
+    links: DeltaGenerator
+    notices: DeltaGenerator
+
+
+def draw(page: str) -> Places:
+    """Draw the sidebar beside a page, and what stands above it.
 
     Args:
         page: name of the page's script.
 
     Returns:
-        The place of the device badge, for `finish`.
+        The places for `finish`.
     """
     address.begin(page)
+    n_bad = link_hidden.begin()
+    class_links.begin()
+    link_settings.apply(page)
     with st.sidebar:
         _model_picker()
-        place = st.empty()
+        with st.container(key="model_badge"):
+            badge = st.empty()
         ref = session.model()
         if ref and resources.loaded_on(ref):
-            _badge(place, ref)
+            _badge(badge, ref)
         _text_box()
         language.choose()
+        projector.choose()
         glossary.draw(page)
+        links = st.container(key="frame_links")
         mount_owner()
-    return place
+    notices = st.container(key="frame_notices", gap="small")
+    with notices:
+        link_notice.draw(n_bad)
+    return Places(badge, links, notices)
 
 
-def finish(place: DeltaGenerator) -> None:
-    """Say where the weights are, after the page has loaded them: the page does not wait for this."""
+def finish(places: Places) -> None:
+    """What can be said only after the page was drawn: where the weights are, and all of its settings."""
     ref = session.model()
     if ref and resources.loaded_on(ref):
-        _badge(place, ref)
+        _badge(places.badge, ref)
+    with places.links:
+        link_panel.button()
+        kept.popover()
+    with places.notices:
+        link_notice.ignored(link_settings.left_out(address.page()))
 
 
 def _model_picker() -> None:

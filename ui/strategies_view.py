@@ -1,5 +1,6 @@
 """Ways to choose tokens, side by side from one prompt: their texts, and the same measures for all."""
 
+import html
 import math
 import time
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ def strategies_view(ref: ModelRef, prompt: str) -> None:
     missing = [strategy for strategy in STRATEGIES if strategy.name not in results.rows]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(_words(missing), key="strategies_run", type="primary", on_click=ask, args=(not missing,))
-        st.caption(say("all_begin_after_text"))
+        st.caption(say("one_seed"))
     place = st.empty()
     board = st.empty()
     board.html(table(list(results.rows.values()), prompt))
@@ -88,12 +89,8 @@ def ask(anew: bool = False) -> None:
 
 def _words(missing: list[Strategy]) -> str:
     if not missing:
-        return say("write_again_new_seed")
-    return (
-        say("write_all_ways", n_strategies=len(STRATEGIES))
-        if len(missing) == len(STRATEGIES)
-        else say("write_others")
-    )
+        return say("again")
+    return say("write_all", n=len(STRATEGIES)) if len(missing) == len(STRATEGIES) else say("write_others")
 
 
 def _results(about: tuple[Any, ...]) -> Results:
@@ -119,12 +116,9 @@ def _run(
     began, model = time.perf_counter(), resources.load(ref).model
     for i, strategy in enumerate(missing):
         each = (time.perf_counter() - began) / i if i else 0
-        left = (
-            say("about_left", each=duration(each * (len(missing) - i)))
-            if each * (len(missing) - i) > 3
-            else ""
-        )
-        place.progress(i / len(missing), f"{strategy.name}: {i + 1} of {len(missing)}{left}")
+        rest, at = each * (len(missing) - i), {"way": strategy.label, "i": i + 1, "n": len(missing)}
+        said = say("progress_with_estimate", **at, left=duration(rest)) if rest > 3 else say("progress", **at)
+        place.progress(i / len(missing), said)
         start = time.perf_counter()
         done = write(model, ids, strategy, n_tokens=how.n, seed=how.seed, stop_ids=how.stop_ids)
         results.rows[strategy.name] = measured(ref, prompt, strategy.name, done, time.perf_counter() - start)
@@ -157,20 +151,29 @@ def _word_at(text: str, at: int) -> str:
 
 _CELL = "padding:4px 8px;vertical-align:top;"
 _LINE = "border-top:1px solid rgba(128,136,145,0.5);"
-_HEADS = ("Way to choose", "log P (nats)", "per token", "repeated", "distinct-1", "distinct-2", "a story for")
 
 
 def table(rows: list[Row], prompt: str) -> str:
     """HTML: for each strategy a row of measures with small bars, then its text; all texts are literal."""
     if not rows:
-        names = ", ".join(strategy.name for strategy in STRATEGIES)
-        return f'<p style="margin:0.5rem 0">{len(STRATEGIES)} ways: {names}.</p>'
+        names = ", ".join(strategy.label for strategy in STRATEGIES)
+        ways = html.escape(say("ways", n=len(STRATEGIES), ways=names))
+        return f'<p style="margin:0.5rem 0">{ways}</p>'
     with_truth = any(row.n_legal is not None for row in rows)
-    heads = _HEADS if with_truth else _HEADS[:-1]
-    head = "".join(say("th_scope_col_style", cell=_CELL, name=name) for name in heads)
+    heads = list(say.table("column").values())[: None if with_truth else -1]
+    head = "".join(
+        f'<th scope="col" style="{_CELL}text-align:left;font-weight:600;vertical-align:bottom">'
+        f"{html.escape(name)}</th>"
+        for name in heads
+    )
     worst = max((-row.per_token for row in rows if math.isfinite(row.per_token)), default=1.0) or 1.0
     body = "".join(_measures(row, worst, with_truth) + _text(row, len(heads)) for row in rows)
-    return say("div_role_region_tabindex", head=head, body=body)
+    return (
+        f'<div role="region" tabindex="0" aria-label="{html.escape(say("region"))}" '
+        'class="loupe-strategies" style="overflow-x:auto"><table style="width:100%;min-width:44rem;'
+        f'border-collapse:collapse;font-size:0.9rem;font-variant-numeric:tabular-nums"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
 
 
 def _measures(row: Row, worst: float, with_truth: bool) -> str:
@@ -183,43 +186,40 @@ def _measures(row: Row, worst: float, with_truth: bool) -> str:
     ]
     if with_truth:
         share = (row.n_legal or 0) / max(len(row.text), 1)
-        words = (
-            say("all") if not row.broke_at else say("characters", n_legal=row.n_legal, n_text=len(row.text))
-        )
-        cells.append(_bar(words if row.n_legal is not None else "", share, TRUE))
-    name = say("th_scope_row_style", cell=_CELL, line=_LINE, name=row.name)
-    return say("tr_data_strategy", name=row.name, name_2=name) + "".join(cells) + "</tr>"
+        far = say("story_part", n=row.n_legal, all=len(row.text)) if row.broke_at else say("story_all")
+        cells.append(_bar(html.escape(far) if row.n_legal is not None else "", share, TRUE))
+    label = html.escape(next((way.label for way in STRATEGIES if way.name == row.name), row.name))
+    name = f'<th scope="row" style="{_CELL}{_LINE}text-align:left;font-weight:600">{label}</th>'
+    return f'<tr data-strategy="{row.name}">{name}' + "".join(cells) + "</tr>"
 
 
 def _number(value: float, share: float | None) -> str:
     return _bar("" if math.isnan(value) else format_number(value), share, "#376EE0")
 
 
-def _bar(words: str, share: float | None, color: str) -> str:
+def _bar(said: str, share: float | None, color: str) -> str:
     """A cell with its number and under it a bar, 0 to 1."""
     drawn = ""
-    if share is not None and math.isfinite(share) and words:
+    if share is not None and math.isfinite(share) and said:
         width = 100 * min(max(share, 0.0), 1.0)
-        drawn = say("div_style_height_4px", width=width, color=color)
-    return say("td_style_min_width", cell=_CELL, line=_LINE, words=words, drawn=drawn)
+        drawn = (
+            '<div style="height:4px;background:rgba(128,136,145,0.25)">'
+            f'<div style="height:4px;width:{width:.1f}%;background:{color}"></div></div>'
+        )
+    return f'<td style="{_CELL}{_LINE}min-width:4.5rem">{said}{drawn}</td>'
 
 
 def _text(row: Row, n_columns: int) -> str:
     legal = len(row.text) if row.n_legal is None else row.n_legal
     good, bad = row.text[:legal], row.text[legal:]
-    line = say("border_bottom_2px_solid", true=TRUE) if row.n_legal is not None else ""
-    broke = say("span_style_font_weight", literal_html=literal_html(bad))
-    return say(
-        "tr_td_colspan_dir",
-        n_columns=n_columns,
-        cell=_CELL,
-        line=line,
-        literal_html=literal_html(good),
-        broke=broke if bad else "",
+    line = f"border-bottom:2px solid {TRUE}" if row.n_legal is not None else ""
+    broke = f'<span style="font-weight:600"> ✗ </span><span data-part="broken">{literal_html(bad)}</span>'
+    return (
+        f'<tr><td colspan="{n_columns}" dir="auto" style="{_CELL}white-space:pre-wrap;'
+        f'overflow-wrap:anywhere;padding-bottom:10px"><span data-part="legal" style="{line}">'
+        f"{literal_html(good)}</span>{broke if bad else ''}</td></tr>"
     )
 
 
 def _legend(with_truth: bool) -> str:
-    words = say("log_p_natural_log")
-    truth = say("underlined_story_can_go") if with_truth else ""
-    return words + truth
+    return f"{say('legend')} {say('legend_of_truth')}" if with_truth else say("legend")

@@ -16,7 +16,6 @@ from engine.sampling import TextStream
 from engine.tokenizers import Tokenizer
 from ui import hiding, lesson, resources
 from ui.resources import ModelRef
-from viz import format_count
 from wording import words
 
 say = words("ui.time_data")
@@ -74,7 +73,7 @@ def past(moments: tuple[ModelRef, ...], text: str, position: int) -> Past:
     return _past(tuple((m.folder, m.identity) for m in moments), text, position, moments)
 
 
-@st.cache_resource(max_entries=24, show_spinner="Opening the kept moments of the training …")
+@st.cache_resource(max_entries=24, show_spinner=say.later("opening"))
 def _past(key: tuple[tuple[str, str], ...], text: str, position: int, _moments: tuple[ModelRef, ...]) -> Past:
     n_tokens = len(resources.window(_moments[-1], text).tokens)
     part = around(n_tokens, position, DRAWN)
@@ -114,9 +113,7 @@ def _model(moment: ModelRef) -> tuple[Transformer, Tokenizer]:
 
 def _finite(moment: ModelRef, seen: Look) -> Look:
     if not np.isfinite(seen.logits).all():
-        raise ValueError(
-            say("step_models_output_not", step=format_count(moment.step))
-        )
+        raise ValueError(say("not_finite", step=moment.step))
     return seen
 
 

@@ -11,7 +11,6 @@ from ui.components import current, select
 from ui.components.moments import moments
 from ui.resources import ModelRef
 from ui.time_parts import Scene, parts_of
-from viz import format_count
 from wording import words
 
 say = words("ui.time_machine")
@@ -34,9 +33,7 @@ def draw() -> None:
 def _machine(ref: ModelRef, text: str, kept: tuple[ModelRef, ...], waiting: bool) -> None:
     steps = [moment.step for moment in kept]
     if len(steps) < 2:
-        st.info(
-            say("only_one_moment_models")
-        )
+        st.info(say("only_one_moment"))
     now = current(MACHINE, steps[-1])
     written = time_data.samples(kept, text)
     try:
@@ -112,21 +109,19 @@ def _try(ref: ModelRef, kept: tuple[ModelRef, ...]) -> None:
     if len(steps) < 4:
         return
     early, middle = steps[len(steps) // 5], steps[len(steps) // 2]
-    said = (
-        say("step_has_order_likeliest", middle=format_count(middle))
-    )
-    last = lesson.Step(said, say("go_step", middle=format_count(middle)), _go, (middle,))
+    said = say("try_middle", middle=middle)
+    last = lesson.Step(said, say("go_to_step", step=middle), _go, (middle,))
     if ref.corpus == "stories":
-        said = say("story_names_somebody_start")
+        said = say("try_story")
         last = lesson.Step(said, say("tell_lily"), _recall, (ref, steps[0]))
     lesson.try_this(
         lesson.Step(
-            say("before_first_step_any"),
-            say("go_start"), _go, (steps[0],),
+            say("try_start"),
+            say("go_to_start"), _go, (steps[0],),
         ),
         lesson.Step(
-            say("what_does_expect_after", early=format_count(early)),
-            say("go_step_2", early=format_count(early)), _go, (early,),
+            say("try_early", early=early),
+            say("go_to_step", step=early), _go, (early,),
         ),
         last,
         key="time_try",

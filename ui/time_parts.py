@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 say = words("ui.time_parts")
 
-KEPT = {"int8": "kept in 8 bits", "float16": "kept in 16 bits"}
+KEPT = ("int8", "float16")  # weights that were kept rounded
+
+
+_MARK = "\0"  # where the token stands in a sentence
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,18 +99,18 @@ def parts_of(scene: Scene, samples: Samples) -> dict[str, Any]:
             "rows": rows,
             "names": names,
             "truth": scene.truth is not None,
-            "rest": f"{viz.format_count(n_rest)} others",
+            "rest": say("others", n=n_rest),
             "color": viz.objective_color(scene.ref.objective) if not scene.causal else viz.MODEL,
-            "cameNote": say("token_stands_text"),
+            "cameNote": say("came"),
         },
         "lines": drawn.prob_lines(
             [scene.name(i) for i in lines], scene.past.probs[:, lines], true=true, came=came
         ),
-        "linesTitle": f"Probability {'after' if scene.causal else 'in place of'} “{_here(scene, 14)}”",
+        "linesTitle": say(f"lines.{'after' if scene.causal else 'in_place_of'}", token=_here(scene, 14)),
         "curve": _curve(scene),
         "head": _head(scene),
         "samples": samples.got(),
-        "sampleHeading": say("what_would_write") if scene.causal else say("every_third_token_hidden"),
+        "sampleHeading": say("sample.clm") if scene.causal else say("sample.mlm"),
         "sampleNote": _sample_note(scene),
     }
 
@@ -117,10 +120,10 @@ def _here(scene: Scene, most: int = 24) -> str:
 
 
 def _heading(scene: Scene) -> list[tuple[str, bool]]:
-    here = (_here(scene), True)
-    if scene.causal:
-        return [(say("after_token", position=scene.position), False), here, ("”, comes …", False)]
-    return [(f"Token {scene.position}, “", False), here, (say("hidden_could"), False)]
+    """A sentence in parts, and which of them is the token: it is written in another letter."""
+    kind = "after" if scene.causal else "in_place_of"
+    before, _, behind = say(f"heading.{kind}", at=scene.position, token=_MARK).partition(_MARK)
+    return [(before, False), (_here(scene), True), (behind, False)]
 
 
 def _chips(scene: Scene) -> dict[str, Any]:
@@ -133,17 +136,13 @@ def _chips(scene: Scene) -> dict[str, Any]:
         n_greyed=strip.n_greyed,
         hidden=not scene.causal,
     )
-    what = (
-        say("under_each_token_surprise")
-        if scene.causal
-        else say("under_each_token_surprise_2")
-    )
+    note = say("chips_note.clm") if scene.causal else say("chips_note.mlm")
     if not scene.causal and np.isnan(scene.past.log_probs[-1]).any():
-        what += say("text_long_only_those")
+        note = say("chips_note.mlm_long")
     return {
         **found,
-        "label": say("text_each_token_surprise"),
-        "note": what,
+        "label": say("chips_label"),
+        "note": note,
         "values": [texts for texts, _ in looks],
         "colors": [colors for _, colors in looks],
     }
@@ -177,28 +176,28 @@ def _notes(scene: Scene) -> list[str]:
     notes = []
     for moment in scene.past.moments:
         loss = losses.get(moment.step)
-        words = [] if loss is None else [say("loss_nats_unseen_text", loss=loss)]
-        words += [KEPT[moment.dtype]] if moment.dtype in KEPT else []
-        notes.append(" · ".join(words))
+        told = [] if loss is None else [say("loss_there", loss=loss)]
+        told += [say(f"kept.{moment.dtype}")] if moment.dtype in KEPT else []
+        notes.append(" · ".join(told))
     return notes
 
 
 def _said(scene: Scene, rows: list[dict[str, Any]], moment: ModelRef) -> str:
     best = rows[0]
-    return f"step {viz.format_count(moment.step)}, likeliest {scene.name(best['id'])}, {best['text']}"
+    return say("said", step=moment.step, name=scene.name(best["id"]), p=best["text"])
 
 
 def _curve(scene: Scene) -> dict[str, Any]:
     lines = reading.curves(scene.records)
     series = []
     if len(lines.steps):
-        series.append(viz.Series("training", lines.steps, lines.losses, "train"))
+        series.append(viz.Series(say("training"), lines.steps, lines.losses, "train"))
     if len(lines.eval_steps):
         series.append(viz.Series(say("unseen_text"), lines.eval_steps, lines.val_losses, "valid"))
     floor = next((reading.number(r["value"]) for r in scene.records if r["kind"] == "floor"), math.nan)
     marks = [viz.Reference(math.log(scene.past.probs.shape[1]), say("ln_v"), "start")]
-    marks += [viz.Reference(floor, "floor", "floor")] if math.isfinite(floor) else []
-    title = say("loss_nats_per_token") if scene.causal else say("masked_token_loss_nats")
+    marks += [viz.Reference(floor, say("floor"), "floor")] if math.isfinite(floor) else []
+    title = say("curve.clm") if scene.causal else say("curve.mlm")
     return drawn.curve(series, marks, title)
 
 
@@ -211,7 +210,13 @@ def _head(scene: Scene) -> dict[str, Any]:
     for moment in weights:
         best = int(moment[row].argmax())
         said.append(
-            say("looks_most_position", clip=viz.clip(names[row], 20), clip_2=viz.clip(names[best], 20), start=part.start + best, moment=moment[row, best] / 255)
+            say(
+                "looks_most_at",
+                here=viz.clip(names[row], 20),
+                there=viz.clip(names[best], 20),
+                at=part.start + best,
+                weight=moment[row, best] / 255,
+            )
         )
     _, n_layer, n_head, _, _ = scene.past.weights.shape
     return {
@@ -230,9 +235,5 @@ def _head(scene: Scene) -> dict[str, Any]:
 
 def _sample_note(scene: Scene) -> str:
     if scene.causal:
-        return (
-            say("up_tokens_after_text", written=WRITTEN, seed=SEED)
-        )
-    return (
-        say("all_these_hidden_once")
-    )
+        return say("sample_note.clm", n=WRITTEN, seed=SEED)
+    return say("sample_note.mlm")

@@ -57,7 +57,7 @@ def token_choice(ref: ModelRef, ids: Sequence[int], probs: NDArray[Any], label: 
         key=KEY,
         persist_state="session",
         accept_new_options=large,
-        help=say("any_token_vocabulary_likeliest"),
+        help=say("help"),
     )
     return chosen if isinstance(chosen, int) else _typed(ref, str(chosen), order[0])
 
@@ -67,5 +67,5 @@ def _typed(ref: ModelRef, text: str, otherwise: int) -> int:
     ids = resources.tokenizer(ref).encode(text.replace("·", " "))
     if len(ids) == 1:
         return ids[0]
-    st.caption(say("tokens_not_one_likeliest", n_ids=len(ids)))
+    st.caption(say("not_one", n=len(ids)))
     return otherwise

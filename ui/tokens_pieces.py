@@ -78,8 +78,8 @@ def _strips(cut: Cut, special: bool) -> int:
     with st.container(border=True):
         st.markdown(say("two_readings"))
         for control, name, n in (
-            (False, say("plain_text"), n_plain),
-            (True, say("control_tokens"), n_control),
+            (False, say("reading_as.plain_text"), n_plain),
+            (True, say("reading_as.control_tokens"), n_control),
         ):
             tokens = counted(n, "token")
             if control == special:
@@ -158,8 +158,9 @@ def _details(text: str, cut: Cut, token: Token, index: int) -> None:
     )
     st.latex(worked.number_of(token.data, token.id, cut.tokenizer.vocab_size))
     first, last = token.byte_start, token.byte_end - 1
-    key = "place_byte" if first == last else "place_bytes"
-    st.caption(say(key, start=token.start, first=first, last=last))
+    st.caption(
+        say("place_byte" if first == last else "place_bytes", start=token.start, first=first, last=last)
+    )
 
 
 def _table(cut: Cut, position: int) -> None:

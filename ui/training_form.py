@@ -27,9 +27,8 @@ def draw() -> None:
     """Draw all settings, and what they add up to."""
     settings.TEXT.draw()
     _vocabulary()
-    sizes = say.table("size")
     st.selectbox(
-        say("label.size"), _size_names(), format_func=lambda name: sizes.get(name, name), key=key("size"),
+        say("label.size"), _size_names(), format_func=settings.size_name, key=key("size"),
         persist_state="session", on_change=_take_size,
     )  # fmt: skip
     st.segmented_control(

@@ -21,9 +21,12 @@ from engine.plan import (
 from engine.tokenizers import Tokenizer
 from ui import own_tokenizers, resources
 from ui.text_choice import TEXTS, TextChoice, usable
+from wording import words
 
 if TYPE_CHECKING:
     from engine.runs import RunSpec
+
+say = words("ui.training_settings")
 
 RATES = LEARNING_RATES
 CUSTOM = "custom"
@@ -65,6 +68,11 @@ def key(name: str) -> str:
 def value(name: str) -> Any:
     """A setting as it stands."""
     return st.session_state.get(key(name), DEFAULTS[name])
+
+
+def size_name(size: str) -> str:
+    """What the screen calls a size of models."""
+    return say(f"size.{size}")
 
 
 def prepare() -> None:
@@ -174,7 +182,7 @@ def spec() -> "RunSpec":
     split = plan(text, vocabulary)
     stories = text.kind == "stories" and value("objective") == "clm"
     return RunSpec(
-        name=value("name").strip() or f"{text.title}, {value('size')}",
+        name=value("name").strip() or f"{text.title}, {size_name(value('size'))}",
         corpus=text,
         tokenizer=vocabulary,
         model=model_config(vocabulary.model_vocab_size(value("objective"))),

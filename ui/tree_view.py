@@ -32,7 +32,7 @@ class Grown:
     chosen: Path = ()
 
 
-@st.cache_resource(max_entries=32, show_spinner="Looking ahead …")
+@st.cache_resource(max_entries=32, show_spinner=say.later("looking"))
 def _tree(
     ref: ModelRef,
     ids: tuple[int, ...],
@@ -45,7 +45,7 @@ def _tree(
     return look_ahead(model, ids, breadth=breadth, depth=depth, stop_ids=stop, grown=grown)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Looking ahead …")
+@st.cache_resource(max_entries=32, show_spinner=say.later("looking"))
 def _beam(ref: ModelRef, ids: tuple[int, ...], n: int, width: int, stop: frozenset[int]) -> Beam:
     return beam_search(resources.load(ref).model, ids, n_tokens=n, width=width, stop_ids=stop)[0]
 
@@ -55,11 +55,9 @@ def tree_view(ref: ModelRef, prompt: list[int], text: Writing) -> None:
     for key, value in {"tree_breadth": 3, "tree_depth": 2, "tree_beam": 3}.items():
         st.session_state.setdefault(f"generation_{key}", value)
     first, second, third = st.columns(3)
-    breadth = int(
-        first.number_input(say("breadth_children_node"), 1, 8, key="generation_tree_breadth", **KEEP)
-    )
-    depth = int(second.number_input(say("depth_tokens_ahead"), 1, 8, key="generation_tree_depth", **KEEP))
-    width = int(third.number_input(say("width_beam"), 1, 8, key="generation_tree_beam", **KEEP))
+    breadth = int(first.number_input(say("breadth"), 1, 8, key="generation_tree_breadth", **KEEP))
+    depth = int(second.number_input(say("depth"), 1, 8, key="generation_tree_depth", **KEEP))
+    width = int(third.number_input(say("beam"), 1, 8, key="generation_tree_beam", **KEEP))
     writing.say_what_is_seen(ref, len(prompt) + len(text.ids))
     ids = tuple(writing.seen(ref, [*prompt, *text.ids]))
     stop = sampling_form.settings(ref).stop_ids
@@ -73,7 +71,7 @@ def tree_view(ref: ModelRef, prompt: list[int], text: Writing) -> None:
     token_tree(
         _drawn(root, ref, beam, stop, last),
         key="generation_tree",
-        label=say("what_can_come_next"),
+        label=say("tree"),
         chosen=state.chosen,
         on_press=lambda path, grow: press(state, path, grow),
     )
@@ -128,14 +126,16 @@ def greedy_path(root: Node) -> Node:
 def _beam_in_words(ref: ModelRef, root: Node, beam: Beam, width: int) -> str:
     greedy = greedy_path(root)
     whole = format_prob(math.exp(beam.log_prob))
-    found = say("beam_framed_whole_path", width=width, text=_text(ref, beam.ids), whole=whole)
+    about = {"width": width, "text": _text(ref, beam.ids), "whole": whole}
     left = next((n for n in range(len(beam.ids)) if root.find(beam.ids[: n + 1]) is None), None)
-    if left is not None:
-        found += say("after_tokens_leaves_tree", left=left, n_ids=len(beam.ids))
+    if left is None:
+        found = say("beam_found", **about)
+    else:
+        found = say("beam_leaves", **about, left=left, all=len(beam.ids))
     if greedy.path == beam.ids[: len(greedy.path)]:
-        return say("greedy_path_always_topmost", found=found)
-    path = f"“{_text(ref, greedy.path)}”, {format_prob(math.exp(greedy.log_prob))}"
-    return say("greedy_path_always_topmost_2", found=found, path=path)
+        return f"{found} {say('greedy_same')}"
+    likely = format_prob(math.exp(greedy.log_prob))
+    return f"{found} {say('greedy', text=_text(ref, greedy.path), whole=likely)}"
 
 
 def _chosen(
@@ -153,14 +153,14 @@ def _chosen(
         steps = [root.find(node.path[: n + 1]) for n in range(len(node.path))]
         st.latex(path_product([step.prob for step in steps if step]))
     with st.container(horizontal=True):
-        st.button(say("expand_here"), key="generation_expand", on_click=press, args=(state, node.path, True),
+        st.button(say("expand"), key="generation_expand", on_click=press, args=(state, node.path, True),
                   disabled=bool(node.children) or node.id in stop)  # fmt: skip
-        st.button(say("write_path_into_text"), key="generation_take", on_click=take,
+        st.button(say("take"), key="generation_take", on_click=take,
                   args=(text, ref, prompt, node.path), disabled=not node.path)  # fmt: skip
-        st.button(say("fold_what_expanded"), key="generation_fold", on_click=state.paths.clear,
+        st.button(say("fold"), key="generation_fold", on_click=state.paths.clear,
                   disabled=not state.paths)  # fmt: skip
     if not node.path:
-        st.caption(say("choose_node_press_let"))
+        st.caption(say("how"))
 
 
 def take(text: Writing, ref: ModelRef, prompt: list[int], path: Path) -> None:

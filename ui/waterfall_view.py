@@ -33,11 +33,11 @@ def bar_columns(columns: list[Column], ids: list[int], notes: dict[str, str], un
     """The steps as the table of bars draws them, with the facts under each."""
     return [
         BarColumn(
-            column.name,
+            say(f"step.{column.name}"),
             column.values[ids],
             column.kept[ids],
             None if column.of_logits else column.rest(ids),
-            notes.get(column.name, "") if column.on else "off",
+            notes.get(column.name, "") if column.on else say("off"),
             column.on,
             _facts(column, unit),
         )
@@ -65,7 +65,7 @@ def notes_of(draw: dict[str, Any]) -> dict[str, str]:
         "top-k": f"k = {draw['top_k']}",
         "top-p": f"p = {draw['top_p']:g}",
         "min-p": f"m = {draw['min_p'] or 0:g}",
-        "drawn from": say("scaled_1"),
+        "drawn": say("scaled"),
     }
 
 
@@ -86,14 +86,14 @@ def live(ref: ModelRef, ids: list[int]) -> None:
         bar_columns(columns, shown, notes_of(how.draw), unit),
         key="generation_waterfall",
         n_tail=top.n_tail,
-        label=say("logits_distribution_drawn"),
-        facts=("removed", say("tokens_left"), f"entropy ({unit})", say("effective_choices")),
+        label=say("table"),
+        facts=(say("fact.removed"), say("fact.left"), say("fact.entropy", unit=unit), say("fact.choices")),
         verb=say("work_out"),
         on_press=look_at,
         chosen=st.session_state.get(KEY, shown[0]),
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.segmented_control(say("unit_entropy"), list(UNITS), default="nats", required=True,
+        st.segmented_control(say("unit"), list(UNITS), default="nats", required=True,
                              key="generation_unit", persist_state="session",
                              label_visibility="collapsed")  # fmt: skip
         st.caption(in_words(columns))
@@ -104,18 +104,14 @@ def in_words(columns: list[Column]) -> str:
     """What the way did, in one sentence or two."""
     before, last = columns[0], columns[-1]
     kept = math.prod(1 - column.removed_mass for column in columns)
-    cut = say("cuts_removed_probability", format_prob=format_prob(1 - kept)) if kept < 1 else ""
-    return say(
-        "effective_choices_e_entropy",
-        cut=cut,
-        choices=format_number(before.choices),
-        choices_2=format_number(last.choices),
-    )
+    cut = say("cut", share=format_prob(1 - kept)) + " " if kept < 1 else ""
+    choices = {"before": format_number(before.choices), "after": format_number(last.choices)}
+    return cut + say("choices", **choices)
 
 
 def work_out(ref: ModelRef, ids: list[int], logits: Any, draw: dict[str, Any], previous: Any) -> None:
     """One token of the vocabulary, worked out."""
-    chosen = token_choice(ref, ids, softmax(logits), say("worked_out"))
+    chosen = token_choice(ref, ids, softmax(logits), say("worked"))
     st.latex(formula(logits, sampling_stages(logits, **draw, previous=previous), chosen, draw, previous))
 
 

@@ -187,7 +187,7 @@ def number_of(data: bytes, token_id: int, vocab_size: int, *, most: int = 10) ->
 
 def bytes_per_token(n_bytes: int, n_tokens: int, *, digits: int = 4) -> str:
     """How much text a token carries."""
-    top, below = (say(key, n=n).replace(" ", "~") for key, n in (("bytes", n_bytes), ("tokens", n_tokens)))
+    top, below = say("bytes", n=n_bytes), say("tokens", n=n_tokens)
     return (
         rf"\frac{{\text{{{top}}}}}{{\text{{{below}}}}}"
         rf" = {tex(n_bytes / n_tokens, digits)}\ {text('bytes_per_token')}"

@@ -3,6 +3,9 @@
 import math
 
 from ui.worked import aligned, tex, tie
+from wording import words
+
+say = words("ui.worked_experiments")
 
 
 def law(floor: float, coefficient: float, exponent: float, size: float, *, digits: int = 4) -> str:
@@ -20,7 +23,7 @@ def law(floor: float, coefficient: float, exponent: float, size: float, *, digit
     return aligned(
         r"L &= E + A \cdot x^{-\alpha}",
         rf"&= {e} + {a} \cdot {x}^{{-{p}}}",
-        rf"&= {tex(floor + coefficient * size**-exponent, digits)}\ \text{{nats}}",
+        rf"&= {tex(floor + coefficient * size**-exponent, digits)}\ \text{{{say('nats')}}}",
     )
 
 
@@ -28,7 +31,8 @@ def perplexity(loss: float, *, digits: int = 4) -> str:
     """From a mean loss to its perplexity."""
     n = tie(math.exp, loss, digits=digits)
     return (
-        rf"\text{{perplexity}} = e^{{\text{{loss}}}} = e^{{{tex(loss, n)}}} = {tex(math.exp(loss), digits)}"
+        rf"\text{{{say('perplexity')}}} = e^{{\text{{{say('loss')}}}}} = e^{{{tex(loss, n)}}}"
+        rf" = {tex(math.exp(loss), digits)}"
     )
 
 
@@ -37,7 +41,7 @@ def gap(first: float, second: float, names: tuple[str, str], *, digits: int = 3)
     n = tie(lambda a, b: a - b, first, second, digits=digits)
     return (
         rf"\text{{{names[0]}}} - \text{{{names[1]}}} = {tex(first, n)} - {tex(second, n)}"
-        rf" = {tex(first - second, digits)}\ \text{{nats}}"
+        rf" = {tex(first - second, digits)}\ \text{{{say('nats')}}}"
     )
 
 
@@ -49,7 +53,8 @@ def bits_per_byte(loss: float, bytes_per_token: float, *, digits: int = 4) -> st
 
     n = tie(compute, loss, bytes_per_token, digits=digits)
     return aligned(
-        r"\text{bits per byte} &= \frac{\text{loss per token}}{\ln 2 \cdot \text{bytes per token}}",
+        rf"\text{{{say('bits_per_byte')}}} &= \frac{{\text{{{say('loss_per_token')}}}}}"
+        rf"{{\ln 2 \cdot \text{{{say('bytes_per_token')}}}}}",
         rf"&= \frac{{{tex(loss, n)}}}{{\ln 2 \cdot {tex(bytes_per_token, n)}}}"
         rf" = {tex(compute(loss, bytes_per_token), digits)}",
     )
@@ -64,6 +69,7 @@ def progress(start: float, loss: float, floor: float, *, digits: int = 3) -> str
     n = tie(compute, start, loss, floor, digits=digits)
     a, b, c = (tex(x, n) for x in (start, loss, floor))
     return aligned(
-        r"\text{way} &= \frac{\ln V - \text{loss}}{\ln V - \text{floor}}",
+        rf"\text{{{say('way')}}} &= \frac{{\ln V - \text{{{say('loss')}}}}}"
+        rf"{{\ln V - \text{{{say('floor')}}}}}",
         rf"&= \frac{{{a} - {b}}}{{{a} - {c}}} = {tex(compute(start, loss, floor), digits)}",
     )

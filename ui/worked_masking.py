@@ -39,8 +39,8 @@ def lead(masked: float, causal: float, true_masked: float | None, true_causal: f
     formula, value = line(masked, causal, n)
     true_formula, true_value = line(true_masked, true_causal, n)
     minus = f"({true_value})" if told < 0 else true_value
-    return aligned(
-        rf"\text{{{say('lead')}}} &= \ln\frac{{p_{{{who[0]}}}}}{{p_{{{who[1]}}}}}",  # short lines, for a telephone
+    return aligned(  # short lines, for a telephone
+        rf"\text{{{say('lead')}}} &= \ln\frac{{p_{{{who[0]}}}}}{{p_{{{who[1]}}}}}",
         rf"&= {formula} = {value}",
         rf"\text{{{say('told')}}} &= \ln\frac{{p^{{*}}_{{{who[0]}}}}}{{p^{{*}}_{{{who[1]}}}}}",
         rf"&= {true_formula} = {true_value}",

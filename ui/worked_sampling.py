@@ -4,6 +4,9 @@ import math
 
 from engine.dice import p_value
 from ui.worked import LARGEST, aligned, tex, tie
+from wording import words
+
+say = words("ui.worked_sampling")
 
 
 def sampled(
@@ -32,7 +35,7 @@ def sampled(
         digits: of the result; the lines before have as many more as that needs.
     """
     if temperature == 0:
-        return rf"T = 0:\quad p = {0 if cut else 1}\quad\text{{the largest logit takes all}}"
+        return rf"T = 0:\quad p = {0 if cut else 1}\quad\text{{{say('greedy')}}}"
 
     def power(z: float, largest: float) -> float:
         return math.exp(max((z - largest) / temperature, -LARGEST))
@@ -51,11 +54,11 @@ def sampled(
         rf"p &= \frac{{w}}{{\sum_j w_j}} = \frac{{{tex(weight, n_w)}}}{{{tex(total, n_w)}}} = {tex(p, n_p)}",
     ]
     if cut:
-        lines.append(r"p' &= 0\quad\text{cut away}")
+        lines.append(rf"p' &= 0\quad\text{{{say('cut')}}}")
     elif kept < 1:
-        result = tex(p / kept, digits)
+        result, share = tex(p / kept, digits), say("kept")
         lines.append(
-            rf"p' &= \frac{{p}}{{\text{{kept}}}} = \frac{{{tex(p, n_p)}}}{{{tex(kept, n_p)}}} = {result}"
+            rf"p' &= \frac{{p}}{{\text{{{share}}}}} = \frac{{{tex(p, n_p)}}}{{{tex(kept, n_p)}}} = {result}"
         )
     return aligned(*lines)
 

@@ -13,7 +13,7 @@ from ui.dice import look_at_last
 from ui.resources import ModelRef
 from ui.token_choice import token_choice
 from ui.waterfall_view import formula
-from viz import distribution_bars, format_count, visible
+from viz import distribution_bars, visible
 from viz.sampling import BarColumn
 from wording import words
 
@@ -23,7 +23,6 @@ SHOWN = 9  # bars; all other tokens together are one bar more
 ASKED = "_generation_asked"
 STRIP = "generation_strip"
 ERROR = "_generation_error"
-BEFORE_AFTER, TRUTH = "Before → after", "Truth"
 
 
 def draw_one(text: Writing, ref: ModelRef, prompt: list[int]) -> None:
@@ -54,9 +53,9 @@ def ask_many() -> None:
 def buttons(text: Writing, ref: ModelRef, prompt: list[int], n: int, busy: bool) -> None:
     """Draw, write, stop, and back again."""
     with st.container(horizontal=True):
-        st.button(say("draw_one_token"), key="generation_draw", type="primary", on_click=draw_one,
+        st.button(say("draw"), key="generation_draw", type="primary", on_click=draw_one,
                   args=(text, ref, prompt))  # fmt: skip
-        st.button(say("write_tokens", n=n), key="generation_write", on_click=ask_many)
+        st.button(say("write", n=n), key="generation_write", on_click=ask_many)
         st.button(say("stop"), key="generation_stop", disabled=not busy)
         st.button(say("undo"), key="generation_undo", on_click=text.undo, disabled=not text.draws)
         st.button(say("restart"), key="generation_restart", on_click=text.restart, disabled=not text.draws)
@@ -67,21 +66,22 @@ def picture(ref: ModelRef, prompt: list[int], text: Writing, draw: dict[str, Any
     ids = [*prompt, *text.ids]
     logits, previous = writing.logits_after(ref, ids), writing.seen(ref, ids)
     stages = sampling_stages(logits, **draw, previous=previous)
-    views = [BEFORE_AFTER, *([TRUTH] if resources.oracle_for(ref) else [])]
+    views = ["before-after", *(["truth"] if resources.oracle_for(ref) else [])]
     if st.session_state.get("generation_view") not in views:
-        st.session_state["generation_view"] = BEFORE_AFTER
+        st.session_state["generation_view"] = views[0]
     if len(views) > 1:
-        st.segmented_control(say("what_can_come_next"), views, required=True, key="generation_view",
-                             persist_state="session", label_visibility="collapsed")  # fmt: skip
-    if st.session_state["generation_view"] == TRUTH:
+        st.segmented_control(say("next"), views, required=True, key="generation_view",
+                             persist_state="session", label_visibility="collapsed",
+                             format_func=say.table("view").__getitem__)  # fmt: skip
+    if st.session_state["generation_view"] == "truth":
         _against_truth(ref, ids, stages)
     else:
         _before_after(ref, prompt, text, stages)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = token_choice(ref, ids, softmax(logits), say("any_token"))
+        chosen = token_choice(ref, ids, softmax(logits), say("any"))
         name = lesson.literal(visible(resources.tokenizer(ref).token_bytes(chosen)))
         st.button(
-            say("force", name=name), key="generation_force", on_click=force, args=(text, ref, prompt, chosen)
+            say("force", token=name), key="generation_force", on_click=force, args=(text, ref, prompt, chosen)
         )
     st.latex(formula(logits, stages, chosen, draw, previous))
 
@@ -95,8 +95,8 @@ def _before_after(ref: ModelRef, prompt: list[int], text: Writing, stages: list[
     columns = [
         BarColumn(say("model"), first.probs[shown], [True] * len(shown), (top.tail, 0.0)),
         BarColumn(
-            say("what_drawn"), last.probs[shown], last.probs[shown] > 0, (stays, 0.0),
-            say("token_left", n_kept=format_count(last.n_kept), value='s' * (last.n_kept > 1)),
+            say("drawn"), last.probs[shown], last.probs[shown] > 0, (stays, 0.0),
+            say("left", n=last.n_kept),
         ),
     ]  # fmt: skip
     stage_bars(
@@ -104,11 +104,11 @@ def _before_after(ref: ModelRef, prompt: list[int], text: Writing, stages: list[
         columns,
         key="generation_stages",
         n_tail=top.n_tail,
-        label=say("what_can_come_next"),
-        verb="Force",
+        label=say("next"),
+        verb=say("verb"),
         on_press=lambda token_id: force(text, ref, prompt, token_id),
     )
-    st.caption(say("press_token_force", cuts_in_words=writing.cuts_in_words(stages)))
+    st.caption(f"{say('press')} {writing.cuts_in_words(stages)}")
 
 
 def _against_truth(ref: ModelRef, ids: list[int], stages: list[Stage]) -> None:

@@ -63,8 +63,8 @@ def say_what_is_kept(text: Writing) -> None:
         return
     n = sum(len(other.branches) for other in same)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(say("new_beginning_what_written", n=n, value="es" * (n > 1)))
-        st.button(say("back_last_one"), key="generation_back", on_click=session.set_text,
+        st.caption(say("kept", n=n))
+        st.button(say("back"), key="generation_back", on_click=session.set_text,
                   args=(same[-1].about[1],))  # fmt: skip
 
 
@@ -140,51 +140,37 @@ def notes(ref: ModelRef, prompt: str, n_prompt: int, text: Writing, stop_ids: fr
         st.warning(text.message)
     say_what_is_seen(ref, n_prompt + len(text.draws))
     if prompt.endswith(" ") and not text.draws:
-        st.caption(say("prompt_ends_space_most"))
+        st.caption(say("space"))
     if text.asked and text.done < text.asked:
-        st.caption(say("stopped_after_tokens_they", done=text.done, asked=text.asked))
+        st.caption(say("stopped", done=text.done, asked=text.asked))
     elif text.asked:
         speed = format_number(text.done / max(text.seconds, 1e-9))
-        over = say("there_line_ends_write") if text.ids[-1] in stop_ids else ""
-        st.caption(
-            say("wrote_token_second", done=text.done, value="s" * (text.done > 1), speed=speed, over=over)
-        )
+        over = " " + say("line_ends") if text.ids[-1] in stop_ids else ""
+        st.caption(say("wrote", n=text.done, speed=speed) + over)
 
 
 def say_what_is_seen(ref: ModelRef, n_tokens: int) -> None:
     """One line if the model can't see all tokens."""
     if n_tokens > ref.context_length:
-        st.caption(
-            say(
-                "using_last_tokens_model",
-                context_length=format_count(ref.context_length),
-                n_tokens=format_count(n_tokens),
-            )
-        )
+        st.caption(say("seen", last=format_count(ref.context_length), all=format_count(n_tokens)))
 
 
 def cuts_in_words(stages: Sequence[Stage]) -> str:
     """What each cut took away, in the order in which they are made."""
     cuts = [
-        say(
-            "removed_probability_left_token",
-            name=stage.name,
-            format_prob=format_prob(stage.removed_mass),
-            n_kept=format_count(stage.n_kept),
-            value="s" * (stage.n_kept > 1),
-        )
+        say("cut", cut=stage.name, removed=format_prob(stage.removed_mass), n=stage.n_kept)
         for stage in stages
         if stage.name in CUTS
     ]
-    return "; ".join(cuts) + "." if cuts else say("nothing_cut_away")
+    return "; ".join(cuts) + "." if cuts else say("nothing_cut")
 
 
 def cost_in_words(truth: NDArray[Any] | None, probs: NDArray[Any]) -> str:
     """How far the model's distribution is from the true one."""
     if truth is None:
-        return say("no_story_goes_here")
+        return say("no_truth")
     cost = format_nats(float(kl_divergence(truth, probs)))
-    return say("believe_model_instead_truth", cost=cost)
+    return say("cost", cost=cost)
 
 
 def halves(ref: ModelRef, prompt: str, tokens: Sequence[Token], text: Writing) -> tuple[str, str]:
@@ -206,7 +192,7 @@ def _logits(ref: ModelRef, ids: tuple[int, ...]) -> NDArray[Any]:
     return logits
 
 
-@st.cache_resource(max_entries=64, show_spinner="Asking the story grammar …")
+@st.cache_resource(max_entries=64, show_spinner=say.later("asking"))
 def truth_after(ref: ModelRef, ids: tuple[int, ...]) -> NDArray[Any] | None:
     """What is true after some ids (V,); None if no story goes on so, or the model learned something else."""
     oracle = resources.oracle_for(ref)
@@ -232,9 +218,15 @@ def written(unused: str, prompt: str, text: str) -> str:
     shown = prompt[-_SHOWN:]
     pale = unused[len(unused) - (_SHOWN - len(shown)) :] if len(unused) > _SHOWN - len(shown) else unused
     more = "…" if len(pale) + len(shown) < len(unused) + len(prompt) else ""
-    return say(
-        "div_role_region_tabindex",
-        literal_html=literal_html(more + pale),
-        literal_html_2=literal_html(shown),
-        literal_html_3=literal_html(text),
+    return (
+        '<div role="region" tabindex="0" class="loupe-written" '
+        f'aria-label="{html.escape(say("so_far"))}" style="'
+        "display:flex;flex-direction:column-reverse;max-height:8.5rem;overflow-y:auto;"
+        "border:1px solid rgba(128,136,145,0.5);"
+        'border-radius:0.5rem;padding:0.5rem 0.8rem;line-height:1.6">'
+        '<div dir="auto" style="white-space:pre-wrap;overflow-wrap:anywhere">'
+        f'<span data-part="unused" style="opacity:0.6">{literal_html(more + pale)}</span>'
+        f'<span data-part="prompt">{literal_html(shown)}</span>'
+        '<span data-part="written" style="background:rgba(55,110,224,0.16);border-bottom:2px solid #376EE0">'
+        f"{literal_html(text)}</span></div></div>"
     )

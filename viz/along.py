@@ -296,8 +296,8 @@ def surprisal_by_block(surprisal: ArrayLike, *, unit: str = "nats", first: int =
     )
     fig.add_hline(y=mean, line={"color": NEUTRAL, "width": 2, "dash": "dash"})
     fig.add_annotation(
-        x=1, xref="paper", xanchor="left", y=mean, text=say("mean", mean=format_number(mean)), showarrow=False,
-        align="left",
+        x=1, xref="paper", xanchor="left", y=mean, text=say("mean", mean=format_number(mean)),
+        showarrow=False, align="left",
     )  # fmt: skip
     title = say("axis.blocks", size=format_count(size)) if size > 1 else say("axis.position")
     fig.update_xaxes(title_text=title, nticks=8)

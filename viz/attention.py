@@ -182,8 +182,7 @@ def attention_map(
         xgap=1 if n <= 64 else 0,
         ygap=1 if n <= 64 else 0,
         customdata=_pair_hover(tokens, shown, first) if named else None,
-        hovertemplate=("%{customdata}" if named else say("hover.unnamed"))
-        + "<extra></extra>",
+        hovertemplate=("%{customdata}" if named else say("hover.unnamed")) + "<extra></extra>",
         hoverongaps=named,
         colorbar=color_bar(say("weight")),
     )

@@ -30,7 +30,7 @@ _ROW = 26  # pixels for one bar
 
 
 def _tail_label(n_tail: int) -> str:
-    return say("all_other_tokens", n_tail=format_count(n_tail))
+    return say("rest", n=format_count(n_tail))
 
 
 def _ticks(top: float) -> list[float]:
@@ -50,9 +50,7 @@ def _ticks(top: float) -> list[float]:
 def _check_total(probs: np.ndarray, tail: float, name: str) -> None:
     total = float(probs.sum()) + tail
     if abs(total - 1) > 1e-3:
-        raise ValueError(
-            say("bars_their_tail_must", name=name, total=total)
-        )
+        raise ValueError(say("not_one", name=name, total=total))
 
 
 def _label_axis(fig: go.Figure, labels: Sequence[str], **where: int) -> None:
@@ -95,11 +93,11 @@ def distribution_bars(
     tail: float,
     n_tail: int,
     true_index: int | None = None,
-    true_note: str = "came next",
+    true_note: str = "",
     second: ArrayLike | None = None,
     second_tail: float | None = None,
-    names: tuple[str, str] = ("model", "true distribution"),
-    unit: str = "probability",
+    names: tuple[str, str] | None = None,
+    unit: str = "",
     colors: tuple[str, str] = (MODEL, TRUE),
 ) -> go.Figure:
     """Horizontal bars of the tokens shown, then one bar for all the others: together they are 1.
@@ -110,16 +108,18 @@ def distribution_bars(
         tail: probability of all tokens not shown.
         n_tail: how many these are; 0 draws no such bar.
         true_index: the row of the token that really came, marked with an arrow and `true_note`.
-        true_note: the words of that mark.
+        true_note: the words of that mark; without any, that it came next.
         second: (K,) another distribution over the same rows, for instance the true one.
         second_tail: its probability outside the rows shown.
-        names: what the two are called.
-        unit: title of the value axis.
+        names: what the two are called; the model and the true distribution if not given.
+        unit: title of the value axis; probability if not given.
         colors: of the two distributions.
 
     Raises:
         ValueError: shown bars and tail don't add up to 1.
     """
+    names = names or (say("model"), say("truth"))
+    true_note, unit = true_note or say("came_next"), unit or say("probability")
     given = [np.asarray(probs, dtype=np.float64)]
     tails = [float(tail)]
     if second is not None:
@@ -145,15 +145,16 @@ def distribution_bars(
     if true_index is not None:  # beside a long bar the mark needs more room, also on a telephone
         room = 2.2 if given[0][true_index] > 0.6 * top else 1.75
     fig.update_xaxes(title_text=escape(unit), range=[0, max(top, 1e-9) * room], tickvals=_ticks(top))
-    best = say("most_likely", labels=labels[0], format_prob=format_prob(given[0][0])) if len(labels) else ""
-    alt = say("bars_tokens_rest", unit=unit, n_labels=len(labels), best=best) + (
-        say("token_marked", true_note=true_note, labels=labels[true_index]) if true_index is not None else ""
-    )
+    alt = [say("bars", unit=unit, n=len(labels))]
+    if len(labels):
+        alt.append(say("most_likely", token=labels[0], prob=format_prob(given[0][0])))
+    if true_index is not None:
+        alt.append(say("marked", note=true_note, token=labels[true_index]))
     both = second is not None
     return finish(
         fig,
         height=len(rows) * (_ROW + 14 * both) + 62 + 30 * both,
-        alt=alt.strip(),
+        alt=" ".join(alt),
         barmode="group",
         showlegend=both,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
@@ -193,8 +194,14 @@ def position_heatmap(
     cells = [[escape(clip(label, 9)) for label in row] for row in top_labels]
     hover = [
         [
-            say("after_position_br_rank", t=t, tokens=escape(tokens[t]), j=j + 1, label=escape(label), probs=float(probs[t, j]))
-            + (say("br_token_came_next") if (t, j) in right else "")
+            say(
+                "guess_that_came" if (t, j) in right else "guess",
+                position=t,
+                token=escape(tokens[t]),
+                rank=j + 1,
+                guess=escape(label),
+                prob=float(probs[t, j]),
+            )
             for j, label in enumerate(row)
         ]
         for t, row in enumerate(top_labels)
@@ -211,7 +218,7 @@ def position_heatmap(
             zmax=1,
             xgap=2,
             ygap=2,
-            colorbar=color_bar("probability"),
+            colorbar=color_bar(say("probability")),
         )
     )
     fig.add_trace(cell_texts(cells, probs))
@@ -222,20 +229,17 @@ def position_heatmap(
     _label_axis(fig, [f"{t} {clip(token, 9)}" for t, token in enumerate(tokens)])
     if selected is not None and selected < n:
         _set_off(fig, selected, k)
-    fig.update_yaxes(title_text=say("after_token_position"))
+    fig.update_yaxes(title_text=say("after"))
     fig.update_xaxes(
-        title_text=say("rank_guess") + (say("framed_came_next") if right else ""),
+        title_text=say("rank_framed" if right else "rank"),
         tickvals=list(range(k)),
         ticktext=[str(j + 1) for j in range(k)],
         side="top",
         range=[-0.5, k - 0.5],
         showgrid=False,
     )
-    first = (
-        f" After {tokens[-1]}: {top_labels[-1][0]} with {format_number(float(probs[-1, 0]))}."
-        if n and k
-        else ""
-    )
-    return finish(
-        fig, height=max(n, 4) * 30 + 120, alt=say("best_guesses_after_each", k=k, n=n, first=first)
-    )
+    alt = say("guesses", k=k, n=n)
+    if n and k:
+        best = {"guess": top_labels[-1][0], "prob": format_number(float(probs[-1, 0]))}
+        alt += " " + say("best_guess", token=tokens[-1], **best)
+    return finish(fig, height=max(n, 4) * 30 + 120, alt=alt)

@@ -38,7 +38,7 @@ def draw_line(
     """
     low, high = stretches[chosen]
     if not low - 1e-9 <= u <= high + 1e-9:
-        raise ValueError(say("u_does_not_lie", u=u, low=low, high=high, labels=labels[chosen]))
+        raise ValueError(say("outside", u=u, low=low, high=high, label=labels[chosen]))
     fills = [color or "rgba(0,0,0,0)" for color in (colors or [None] * len(labels))]
     several = [color is None for color in (colors or [None] * len(labels))]
     lengths = [high - low for low, high in stretches]
@@ -66,7 +66,7 @@ def draw_line(
             constraintext="none",
             textfont={"size": FONT_SIZE, "color": INK},
             customdata=[
-                say("br_br_probability", label=escape(label), low=low, high=high, high_2=high - low)
+                say("stretch", label=escape(label), low=low, high=high, p=high - low)
                 for label, (low, high) in zip(labels, stretches, strict=True)
             ],
             hovertemplate="%{customdata}<extra></extra>",
@@ -75,9 +75,9 @@ def draw_line(
     fig.add_shape(type="line", x0=u, x1=u, y0=-0.62, y1=0.5, line={"color": MODEL, "width": 3})
     side = "left" if u < 0.15 else "right" if u > 0.85 else "center"
     fig.add_annotation(x=u, y=0.5, text=f"<b>u = {u:.4f}</b>", showarrow=False, yshift=12, xanchor=side)
-    fig.update_xaxes(range=[0, 1], title_text=say("probability_added_up_order"), nticks=6)
+    fig.update_xaxes(range=[0, 1], title_text=say("axis.line"), nticks=6)
     fig.update_yaxes(visible=False, range=[-0.62, 1.0])
-    alt = say("line_0_1_number", u=format_number(u, 4), labels=labels[chosen])
+    alt = say("alt.line", u=format_number(u, 4), label=labels[chosen])
     return finish(fig, height=132, alt=alt, showlegend=False)
 
 
@@ -111,14 +111,15 @@ def count_bars(
         ValueError: counts or expected counts don't add up to n.
     """
     came, due, sd = (np.asarray(values, np.float64) for values in (counts, expected, errors))
-    for values, what in ((came, "counts"), (due, say("expected_counts"))):
+    for values, what in ((came, "counts"), (due, "expected")):
         if abs(values.sum() - n) > 1e-3 * n:
-            raise ValueError(say("must_add_up_n", what=what, n=n, sum=values.sum()))
+            raise ValueError(say(f"sum.{what}", n=n, total=values.sum()))
     rows = [*labels, *([_tail_label(n_tail)] if n_tail else [])]
     y = np.arange(len(rows), dtype=np.int32)
     reach = np.minimum(n_sd * sd, due), n_sd * sd  # no count lies below 0
-    words = [
-        f"{c:,.0f}  ({format_number(e)} ± {format_number(n_sd * s)})" if e else f"{c:,.0f}  (never)"
+    never = say("never")
+    numbers = [
+        f"{c:,.0f}  ({format_number(e)} ± {format_number(n_sd * s)})" if e else f"{c:,.0f}  ({never})"
         for c, e, s in zip(came, due, sd, strict=True)
     ]
     fig = go.Figure(
@@ -126,10 +127,10 @@ def count_bars(
             x=came.astype(np.float32),
             y=y,
             orientation="h",
-            name="came",
+            name=say("came"),
             marker_color=[MODEL] * len(labels) + [NEUTRAL] * (len(rows) - len(labels)),
             hovertemplate="%{customdata}<extra></extra>",
-            customdata=[f"{escape(row)}<br>{word}" for row, word in zip(rows, words, strict=True)],
+            customdata=[f"{escape(row)}<br>{word}" for row, word in zip(rows, numbers, strict=True)],
         )
     )
     fig.add_trace(
@@ -137,7 +138,7 @@ def count_bars(
             x=due.astype(np.float32),
             y=y,
             mode="markers",
-            name=say("expected_standard_deviations", n_sd=n_sd),
+            name=say("expected", n_sd=n_sd),
             marker={"symbol": "diamond", "size": 9, "color": TRUE},
             error_x={"type": "data", "array": reach[1], "arrayminus": reach[0], "color": TRUE,
                      "thickness": 2, "width": 6},
@@ -147,16 +148,16 @@ def count_bars(
     right = np.maximum(came, due + reach[1])
     fig.add_trace(
         go.Scatter(
-            x=right.astype(np.float32), y=y, mode="text", text=[f" {word}" for word in words],
+            x=right.astype(np.float32), y=y, mode="text", text=[f" {word}" for word in numbers],
             textposition="middle right", textfont={"size": FONT_SIZE, "color": INK}, showlegend=False,
             cliponaxis=False, hoverinfo="skip", name="counts",
         )
     )  # fmt: skip
     _label_axis(fig, rows)
     top = float(right.max(initial=1.0))
-    fig.update_xaxes(title_text=say("how_often_came_draws", n=n), range=[0, top * 1.9], tickvals=_ticks(top))
+    fig.update_xaxes(title_text=say("axis.counts", n=n), range=[0, top * 1.9], tickvals=_ticks(top))
     outside = int((np.abs(came - due) > n_sd * sd + 1e-9).sum())
-    alt = say("counts_draws_bars_lie", n=n, n_rows=len(rows), outside=outside, n_sd=n_sd)
+    alt = say("alt.counts", n=n, bars=len(rows), outside=outside, n_sd=n_sd)
     return finish(
         fig,
         height=len(rows) * _ROW + 110,

@@ -54,7 +54,7 @@ def cosine_bars(
             textfont={"size": FONT_SIZE, "color": INK},
             cliponaxis=False,
             customdata=[[escape(n), f"{v:.7g}"] for n, v in zip(names, values, strict=True)],
-            hovertemplate="%{customdata[0]}<br>cosine %{customdata[1]}<extra></extra>",
+            hovertemplate=say("cosine_hover"),
             showlegend=False,
         )
     )
@@ -67,19 +67,23 @@ def cosine_bars(
     )
     low = float(values.min()) if len(values) else 0.0
     fig.update_xaxes(
-        title_text=say("cosine_similarity"),
+        title_text=say("cosine"),
         range=[low - 0.22 if low < 0 else -0.1, 1.15],
         tickvals=[-1, -0.5, 0, 0.5, 1],
     )
     fig.add_vline(x=0, line={"color": NEUTRAL, "width": 1})
-    best = say("most_alike", names=names[0], values=format_number(values[0])) if names else ""
-    return finish(fig, height=n * _ROW + 62, alt=say("cosines_tokens", n_names=len(names), best=best))
+    alt = say("cosines", n=len(names))
+    if names:
+        alt += " " + say("most_alike", name=names[0], value=format_number(values[0]))
+    return finish(fig, height=n * _ROW + 62, alt=alt)
 
 
 def _axis_title(i: int, share: float, k: int, fitted: str) -> str:
     """`PC 1, 4.4 % of the variance`; `PC 1 (4.4 %)` in a 3-D scene, which cuts long ones."""
     part = f"{format_number(100 * share, 2)} %"
-    return f"PC {i + 1} ({part})" if k == 3 else say("pc_variance", i=i + 1, part=part, fitted=fitted)
+    if k == 3:
+        return f"PC {i + 1} ({part})"
+    return say("axis_at_step" if fitted else "axis", i=i + 1, share=part, step=fitted)
 
 
 def token_map(
@@ -107,7 +111,7 @@ def token_map(
         trail: (S,K) where the chosen one was at each step, oldest first.
         at: which point of the trail is now.
         color: of the chosen token.
-        fitted: where the axes come from, said in their titles.
+        fitted: the step that the axes come from, said in their titles.
     """
     spots = np.asarray(points, dtype=np.float32)
     k = spots.shape[1]
@@ -119,20 +123,21 @@ def token_map(
     size = 5 if k == 3 else 9
     faint = {"color": NEUTRAL, "size": 3 if k == 3 else 6, "opacity": 0.55}
     sides = (
-        dict.fromkeys([*one, *marked][:_NAMED_3D], say("top_center"))
+        dict.fromkeys([*one, *marked][:_NAMED_3D], "top center")
         if k == 3
         else _sides_on_map(spots, [*one, *marked], names, ends)
     )
-    _add_points(fig, spots, names, rest, "tokens", faint, None)
+    _add_points(fig, spots, names, rest, say("tokens"), faint, None)
     if trail is not None and chosen is not None:
         _add_trail(fig, np.asarray(trail, dtype=np.float32), at, color)
-    _add_points(fig, spots, names, marked, "named", {"color": MODEL, "size": size}, sides)
+    _add_points(fig, spots, names, marked, say("named"), {"color": MODEL, "size": size}, sides)
     mark = {"color": color, "size": size + 5, "symbol": "diamond-open", "line": {"color": color, "width": 3}}
-    _add_points(fig, spots, names, one, "chosen", mark, sides)
+    _add_points(fig, spots, names, one, say("chosen"), mark, sides)
     titles = [_axis_title(i, float(parts[i]), k, fitted) for i in range(k)]
-    who = "" if chosen is None else say("chosen_one", names=names[chosen]) + ", ".join(
-        format_number(float(v)) for v in spots[chosen]) + "."  # fmt: skip
-    alt = say("map_token_vectors_principal", n_spots=format_count(len(spots)), k=k, who=who)
+    alt = say("map", n=format_count(len(spots)), k=k)
+    if chosen is not None:
+        place = ", ".join(format_number(float(v)) for v in spots[chosen])
+        alt += " " + say("chosen_at", name=names[chosen], place=place)
     if k == 3:
         return finish(
             fig, height=_MAP - 140, alt=alt, showlegend=False, scene=_scene(ends, titles), dragmode="orbit"
@@ -171,10 +176,10 @@ def name_sides(points: Sequence[tuple[int, float, float, str]]) -> dict[int, str
     for i, (row, x, y, name) in enumerate(points):
         wide, high = 8.0 * len(name), 16.0
         for side, left, low in (
-            (say("top_center"), x - wide / 2, y + 8),
-            (say("bottom_center"), x - wide / 2, y - 8 - high),
-            (say("middle_left"), x - 9 - wide, y - high / 2),
-            (say("middle_right"), x + 9, y - high / 2),
+            ("top center", x - wide / 2, y + 8),
+            ("bottom center", x - wide / 2, y - 8 - high),
+            ("middle left", x - 9 - wide, y - high / 2),
+            ("middle right", x + 9, y - high / 2),
         ):
             box = (left, low, left + wide, low + high)
             if not any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken):
@@ -183,7 +188,7 @@ def name_sides(points: Sequence[tuple[int, float, float, str]]) -> dict[int, str
                 break
         else:
             if i == 0:  # the first one is the one that is looked at
-                found[row] = say("middle_left")
+                found[row] = "middle left"
                 taken.append((x - 9 - wide, y - high / 2, x - 9, y + high / 2))
     return found
 
@@ -225,7 +230,7 @@ def _add_points(
     if sides is not None:
         common |= {
             "text": [escape(clip(names[i], 16)) if i in sides else "" for i in rows],
-            "textposition": [sides.get(i, "top center") for i in rows.tolist()] or say("top_center"),
+            "textposition": [sides.get(i, "top center") for i in rows.tolist()] or "top center",
             "textfont": {"family": MONO, "size": FONT_SIZE, "color": INK},
         }
     if spots.shape[1] == 3:
@@ -236,7 +241,8 @@ def _add_points(
 
 def _add_trail(fig: go.Figure, trail: np.ndarray, at: int, color: str) -> None:
     """Where it was: what lies behind solid, what is still to come dotted."""
-    for name, part, dash in ((say("way_far"), trail[: at + 1], "solid"), (say("way_come"), trail[at:], "dot")):
+    parts = ((say("way_so_far"), trail[: at + 1], "solid"), (say("way_to_come"), trail[at:], "dot"))
+    for name, part, dash in parts:
         style: dict[str, Any] = {"mode": "lines", "line": {"color": color, "width": 2, "dash": dash},
                                  "name": name, "hoverinfo": "skip"}  # fmt: skip
         if trail.shape[1] == 3:
@@ -268,9 +274,9 @@ def norm_scatter(
     rest = sorted(set(range(len(often))) - {*marked, *one})
     mark = {"color": color, "size": 14, "symbol": "diamond-open", "line": {"color": color, "width": 3}}
     groups: list[tuple[str, list[int], dict[str, Any]]] = [
-        ("tokens", rest, {"color": NEUTRAL, "size": 6, "opacity": 0.55}),
-        ("named", marked, {"color": MODEL, "size": 9}),
-        ("chosen", one, mark),
+        (say("tokens"), rest, {"color": NEUTRAL, "size": 6, "opacity": 0.55}),
+        (say("named"), marked, {"color": MODEL, "size": 9}),
+        (say("chosen"), one, mark),
     ]
     most = max(int(often.max(initial=0)), 1)
     sides = _sides_by_frequency([*one, *marked], often, sizes, names, most)
@@ -278,17 +284,17 @@ def norm_scatter(
         for column, seen in ((1, False), (2, True)):
             places = np.array([i for i in rows if (often[i] > 0) == seen], dtype=np.int64)
             style: dict[str, Any] = {"name": name, "marker": marker, "mode": "markers"}
-            if seen and name != "tokens":
+            if seen and rows is not rest:
                 style |= {
                     "mode": "markers+text",
                     "text": [escape(clip(names[i], 12)) if i in sides else "" for i in places],
-                    "textposition": [sides.get(i, "top center") for i in places.tolist()] or say("top_center"),
+                    "textposition": [sides.get(i, "top center") for i in places.tolist()] or "top center",
                 }
             fig.add_trace(_by_frequency(places, often, sizes, names, seen, style), 1, column)
     _frequency_axes(fig, most)
     n_seen = int((often > 0).sum())
-    alt = say("vector_lengths_tokens_occur", n_seen=format_count(n_seen))
-    return finish(fig, height=470, alt=alt + say("never_do", n_often=format_count(len(often) - n_seen)))
+    alt = say("lengths", seen=format_count(n_seen), never=format_count(len(often) - n_seen))
+    return finish(fig, height=470, alt=alt)
 
 
 def _sides_by_frequency(
@@ -319,7 +325,7 @@ def _by_frequency(
         y=sizes[rows],
         textfont={"family": MONO, "size": FONT_SIZE, "color": INK},
         customdata=hover,
-        hovertemplate="%{customdata[0]}<br>%{customdata[1]} times<br>length %{customdata[2]}<extra></extra>",
+        hovertemplate=say("length_hover"),
         showlegend=False,
         **style,
     )
@@ -327,14 +333,14 @@ def _by_frequency(
 
 def _frequency_axes(fig: go.Figure, most: int) -> None:
     powers = [10**p for p in range(len(str(most)))]
-    fig.update_xaxes(range=[-0.3, 1.3], tickvals=[0.5], ticktext=["never"], showgrid=False, row=1, col=1)
+    fig.update_xaxes(range=[-0.3, 1.3], tickvals=[0.5], ticktext=[say("never")], showgrid=False, row=1, col=1)
     fig.update_xaxes(
         type="log",
-        title_text=say("times_occurs"),
+        title_text=say("occurs"),
         range=[-0.12, float(np.log10(most)) + 0.2],
         tickvals=powers,
         ticktext=[format_count(p) for p in powers],
         row=1,
         col=2,
     )
-    fig.update_yaxes(title_text=say("length_vector"), row=1, col=1)
+    fig.update_yaxes(title_text=say("length"), row=1, col=1)

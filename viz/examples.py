@@ -105,7 +105,8 @@ def window_map(ids: Sequence[str], starts: Sequence[int], length: int, *, last_s
         fig.add_trace(
             go.Bar(
                 base=[start + first - 0.46 for start in starts], x=[count - 0.08] * b,
-                y=np.arange(b, dtype=np.int32), orientation="h", width=0.7, name=escape(say(f"window.{name}")),
+                y=np.arange(b, dtype=np.int32), orientation="h", width=0.7,
+                name=escape(say(f"window.{name}")),
                 marker={"color": MODEL if not pattern else TRUE, "pattern": {"shape": pattern, "size": 5}},
                 customdata=[[start + first] for start in starts],
                 hovertemplate=escape(say(f"window.{name}")) + ": %{customdata[0]}<extra></extra>",
@@ -119,7 +120,8 @@ def window_map(ids: Sequence[str], starts: Sequence[int], length: int, *, last_s
         tickangle=0 if max(map(len, ids), default=0) < 4 else -60,
     )  # fmt: skip
     fig.update_yaxes(
-        tickvals=list(range(b)), ticktext=[escape(say("window.row", b=i, start=s)) for i, s in enumerate(starts)],
+        tickvals=list(range(b)),
+        ticktext=[escape(say("window.row", b=i, start=s)) for i, s in enumerate(starts)],
         range=[b - 0.5, -0.5], showgrid=False,
     )  # fmt: skip
     alt = say("window.alt", b=b, n=n, length=length, starts=", ".join(map(str, starts)))
@@ -160,13 +162,15 @@ def curve_with_point(
     """
     fig = go.Figure(
         go.Scatter(x=np.asarray(x, np.float64), y=np.asarray(y, np.float64), mode="lines",
-                   line={"color": MODEL, "width": 2.5}, showlegend=False, hovertemplate="%{x:.4g} · %{y:.4g}<extra></extra>")
+                   line={"color": MODEL, "width": 2.5}, showlegend=False,
+                   hovertemplate="%{x:.4g} · %{y:.4g}<extra></extra>")
     )  # fmt: skip
     marks = [(*point, point_name, TRUE, "circle")] + ([(*second, NEUTRAL, "diamond")] if second else [])
     for at_x, at_y, name, color, symbol in marks:
         fig.add_trace(
             go.Scatter(
-                x=[at_x], y=[at_y], mode="markers+text", marker={"size": 12, "color": color, "symbol": symbol},
+                x=[at_x], y=[at_y], mode="markers+text",
+                marker={"size": 12, "color": color, "symbol": symbol},
                 text=[escape(name)], textposition="top center", textfont={"size": FONT_SIZE, "color": INK},
                 name=escape(name), showlegend=False, cliponaxis=False,
                 hovertemplate="%{x:.4g} · %{y:.4g}<extra></extra>",
@@ -186,3 +190,29 @@ def curve_with_point(
     fig = finish(fig, height=330, alt=alt)
     fig.update_layout(margin={"t": 24, "r": 16})
     return fig
+
+
+def power_bars(names: Sequence[str], exponents: Sequence[float], *, x_title: str, alt: str) -> go.Figure:
+    """Numbers too unlike for one scale, by their powers of ten.
+
+    Args:
+        names: of the bars, top to bottom; not escaped.
+        exponents: their logarithms to base 10.
+        x_title: of the axis.
+        alt: one sentence for those who can't see it.
+    """
+    n = len(names)
+    fig = go.Figure(
+        go.Bar(
+            x=np.asarray(exponents, np.float64), y=np.arange(n, dtype=np.int32), orientation="h",
+            marker={"color": [TRUE, MODEL][:n]}, text=[f"10<sup>{x:.1f}</sup>" for x in exponents],
+            textposition="outside", cliponaxis=False, textfont={"size": FONT_SIZE + 1, "color": INK},
+            hoverinfo="skip", showlegend=False,
+        )
+    )  # fmt: skip
+    fig.update_yaxes(
+        tickvals=list(range(n)), ticktext=[escape(name).replace("\n", "<br>") for name in names],
+        range=[n - 0.5, -0.5], showgrid=False,
+    )  # fmt: skip
+    fig.update_xaxes(title_text=escape(x_title), range=[0, max(*exponents, 1.0) * 1.25])
+    return finish(fig, height=n * 64 + 70, alt=alt)

@@ -48,7 +48,7 @@ def loss_at(
             textposition="top center",
             cliponaxis=False,
             customdata=[escape(name) for name in names],
-            hovertemplate="%{customdata}: %{y:.6g} nats<extra></extra>",
+            hovertemplate="%{customdata}: %{y:.6g} " + say("nats") + "<extra></extra>",
         )
     )
     seen = [*losses, *([floor] if floor is not None else [])]
@@ -60,13 +60,11 @@ def loss_at(
         tickangle=0,
         range=[-0.4, len(names) - 0.6],
     )
-    fig.update_yaxes(
-        title_text=say("last_loss_fresh_stories"), range=[min(seen) - pad, max(seen) + pad]
-    )
+    fig.update_yaxes(title_text=say("last_loss_axis"), range=[min(seen) - pad, max(seen) + pad])
     if floor is not None:
         reference_line(fig, Reference(floor, say("floor"), "floor"), log_y=False)
     said = ", ".join(f"{name} {format_number(v)}" for name, v in zip(names, losses, strict=True))
-    return finish(fig, height=360, alt=say("last_loss_nats_per", x_title=x_title, said=said), showlegend=False)
+    return finish(fig, height=360, alt=say("last_loss_alt", x_title=x_title, said=said), showlegend=False)
 
 
 def _two_lines(name: str) -> str:
@@ -96,7 +94,7 @@ def leak_figure(
     fig = go.Figure()
     for name, values, color, symbol, dash in (
         (say("fresh_stories"), clean, VALID, "circle", "solid"),
-        (say("test_text_leaked"), leaked, "#B33C9C", "diamond", "dash"),
+        (say("leaked_text"), leaked, "#B33C9C", "diamond", "dash"),
     ):
         fig.add_trace(
             go.Scatter(
@@ -104,26 +102,27 @@ def leak_figure(
                 line={"color": color, "width": 2.5, "dash": dash}, marker={"size": 12, "symbol": symbol},
                 text=[format_number(v) for v in values],
                 textposition=[
-                    say("top_center") if mine >= other else say("bottom_center")
+                    "top center" if mine >= other else "bottom center"
                     for mine, other in zip(values, leaked if values is clean else clean, strict=True)
                 ],
                 cliponaxis=False,
-                hovertemplate=f"{name}<br>leak %{{x}} %: perplexity %{{y:.5g}}<extra></extra>",
+                hovertemplate=say("leak_hover", name=name) + "<extra></extra>",
             )
         )  # fmt: skip
     seen = [*leaked, *clean, *([floor] if floor is not None else [])]
     pad = 0.18 * ((max(seen) - min(seen)) or 0.1)
-    fig.update_xaxes(
-        title_text=say("share_test_text_leaked"), tickvals=list(doses), range=[-9, 109]
-    )
-    fig.update_yaxes(title_text="perplexity", range=[min(seen) - pad, max(seen) + pad])
+    fig.update_xaxes(title_text=say("leak_axis"), tickvals=list(doses), range=[-9, 109])
+    fig.update_yaxes(title_text=say("perplexity"), range=[min(seen) - pad, max(seen) + pad])
     if floor is not None:
         reference_line(fig, Reference(floor, say("true_source"), "floor"), log_y=False)
-    said = (
-        say("no_leak_all_leaked", leaked=format_number(leaked[0]), leaked_2=format_number(leaked[-1]), clean=format_number(clean[0]), clean_2=format_number(clean[-1]))
-    )
+    ends = {
+        "leaked": format_number(leaked[0]),
+        "leaked_then": format_number(leaked[-1]),
+        "clean": format_number(clean[0]),
+        "clean_then": format_number(clean[-1]),
+    }
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
-    return finish(fig, height=380, alt=say("perplexity_against_leak", said=said), legend=legend, showlegend=True)
+    return finish(fig, height=380, alt=say("leak_alt", **ends), legend=legend, showlegend=True)
 
 
 def two_measures(
@@ -141,18 +140,19 @@ def two_measures(
         per_token: nats per token.
         floors: what the true source scores with each, by byte and by token.
     """
-    titles = (say("bits_per_byte_br"), say("nats_per_token_br"))
+    titles = (say("bits_per_byte_title"), say("nats_per_token_title"))
+    units = (say("bits_per_byte"), say("nats_per_token"))
     fig = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.06)
     y = np.arange(len(names), dtype=np.int32)
-    for column, (title, values, color) in enumerate(
-        zip(titles, (per_byte, per_token), (MODEL, NEUTRAL), strict=True), start=1
+    for column, (title, unit, values, color) in enumerate(
+        zip(titles, units, (per_byte, per_token), (MODEL, NEUTRAL), strict=True), start=1
     ):
         fig.add_trace(
             go.Bar(
                 x=list(values), y=y, orientation="h", marker={"color": color}, name=title,
                 text=[format_number(v) for v in values], textposition="outside", cliponaxis=False,
                 customdata=[escape(name) for name in names],
-                hovertemplate=f"%{{customdata}}: %{{x:.6g}} {title.split('<br>')[0]}<extra></extra>",
+                hovertemplate=f"%{{customdata}}: %{{x:.6g}} {unit}<extra></extra>",
             ),
             row=1, col=column,
         )  # fmt: skip
@@ -160,11 +160,11 @@ def two_measures(
         if floors is not None:
             fig.add_trace(
                 go.Scatter(
-                    x=list(floors[column - 1]), y=y, mode="markers", name=say("true_source_2"),
+                    x=list(floors[column - 1]), y=y, mode="markers", name=say("the_true_source"),
                     showlegend=column == 1,
                     marker={"symbol": "line-ns-open", "size": 22, "color": TRUE,
                             "line": {"width": 3, "color": TRUE}},
-                    hovertemplate=say("true_source_extra_extra"),
+                    hovertemplate=say("the_true_source") + ": %{x:.6g}<extra></extra>",
                 ),
                 row=1, col=column,
             )  # fmt: skip
@@ -174,7 +174,7 @@ def two_measures(
     fig = finish(
         fig,
         height=126 + 52 * len(names),
-        alt=say("bits_per_byte_beside", said=said),
+        alt=say("two_measures_alt", said=said),
         legend=legend,
     )
     fig.update_traces(showlegend=False, selector={"type": "bar"})

@@ -47,7 +47,14 @@ def fill_grid(
     z = np.asarray(probs, np.float32).reshape(len(places), len(ways))
     hover = [
         [
-            say("cell", place=place, hidden=escape(true), way=escape(_plain(way)), text=escape(text), p=float(p))
+            say(
+                "cell",
+                place=place,
+                hidden=escape(true),
+                way=escape(_plain(way)),
+                text=escape(text),
+                p=float(p),
+            )
             + (f"<br>{say('is_hidden_token')}" if ok else "")
             for way, text, p, ok in zip(ways, tokens[k], z[k], right[k], strict=True)
         ]

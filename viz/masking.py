@@ -71,7 +71,8 @@ def fate_map(
             ygap=2,
             hoverongaps=False,
             customdata=[
-                [f"{escape(t)}: {fate_name(fate)}" for t, fate in zip(tokens, row, strict=True)] for row in rows
+                [f"{escape(t)}: {fate_name(fate)}" for t, fate in zip(tokens, row, strict=True)]
+                for row in rows
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )
@@ -156,8 +157,10 @@ def paid_curve(
     fig.update_yaxes(title_text=escape(y_title).replace(" (", "<br>("), range=[-0.12 * top, 1.05 * top])
     last = y[np.isfinite(y)]
     names = {"y": y_title, "x": x_title}
-    alt = say("loss_against_cost", last=format_number(float(last[-1])), **names) if len(last) else say(
-        "no_point_yet", **names
+    alt = (
+        say("loss_against_cost", last=format_number(float(last[-1])), **names)
+        if len(last)
+        else say("no_point_yet", **names)
     )
     return finish(fig, height=300, alt=alt, showlegend=False, font_size=FONT_SIZE)
 

@@ -56,9 +56,9 @@ def bar_rows(
     truths = None if true is None else np.append(np.asarray(true, np.float64), true_tail)
     for values, name in ((p, "model"), (truths, "true")):
         if values is not None and abs(float(values.sum()) - 1) > 1e-3:
-            raise ValueError(
-                say("bars_their_tail_must", name=name, sum=values.sum())
-            )
+            of_model, total = name == "model", values.sum()
+            off = say("model_bars_off", sum=total) if of_model else say("true_bars_off", sum=total)
+            raise ValueError(off)
     places = {token_id: i for i, token_id in enumerate(lines)}
     rows: list[dict[str, Any]] = []
     for i, token_id in enumerate([*ids, None]):
@@ -94,7 +94,7 @@ def prob_lines(
     """
     p = np.asarray(probs, np.float64)
     if len(names) > len(LINE_LOOKS):
-        raise ValueError(say("there_looks_lines_not", n_line_looks=len(LINE_LOOKS), n_names=len(names)))
+        raise ValueError(say("too_many_lines", looks=len(LINE_LOOKS), n=len(names)))
     found = []
     for i, name in enumerate(names):
         color, dash = LINE_LOOKS[i]

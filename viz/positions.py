@@ -30,7 +30,7 @@ say = words("viz.positions")
 def _diverging(values: np.ndarray, *, bar: bool, reach: float = 1.0, **more: Any) -> go.Heatmap:
     """A heat map with 0 in the middle of its colours; the share `reach` of the cells lies within them."""
     most = float(np.quantile(np.abs(values), reach)) or float(np.abs(values).max()) or 1.0
-    key = color_bar("value") | {"tickvals": [-most, 0, most], "len": 0.5}
+    key = color_bar(say("value")) | {"tickvals": [-most, 0, most], "len": 0.5}
     key["ticktext"] = [format_number(-most, 2), "0", format_number(most, 2)]
     return go.Heatmap(
         z=values.astype(np.float32),
@@ -61,7 +61,7 @@ def _dimension_bars(values: np.ndarray, dim: int, name: str, color: str) -> go.B
         marker={"color": colors.tolist(), "line_width": 0},
         name=name,
         showlegend=False,
-        hovertemplate="dimension %{x}<br>%{y:.7g}<extra></extra>",
+        hovertemplate=say("bar_hover"),
     )
 
 
@@ -98,10 +98,10 @@ def lookup_picture(
         _diverging(values, bar=False, reach=0.99, y=np.arange(n_rows, dtype=np.int32), ygap=1,
                    customdata=np.repeat([[escape(f"id {i} {clip(n, 20)}")] for i, n in
                                          zip(row_ids, row_names, strict=True)], width, axis=1),
-                   hovertemplate="%{customdata}<br>dimension %{x}<br>%{z:.7g}<extra></extra>"),
+                   hovertemplate="%{customdata}<br>" + say("cell_hover")),
         2, 1)  # fmt: skip
     _frame(fig, -0.5, width - 0.5, at - 0.5, at + 0.5, color, row=2, col=1)
-    fig.add_trace(_dimension_bars(values[at], dim, "row", color), 3, 1)
+    fig.add_trace(_dimension_bars(values[at], dim, say("row"), color), 3, 1)
     labels = [escape(f"{i} {clip(name, 9)}") for i, name in zip(row_ids, row_names, strict=True)]
     labels[at] = f"<b>{labels[at]}</b>"
     side = {"row": 2, "col": 1}
@@ -110,11 +110,17 @@ def lookup_picture(
     fig.update_xaxes(showticklabels=False, range=[-0.5, width - 0.5], showgrid=False, **side)
     fig.update_yaxes(tickvals=[0], ticktext=["one-hot"], range=[-0.5, 0.5], showgrid=False, row=1, col=1)
     fig.update_xaxes(range=[-0.5, vocab_size - 0.5], showgrid=False, row=1, col=1,
-                     title_text=f"id, 0 to {format_count(vocab_size - 1)}: a single 1", nticks=6)  # fmt: skip
-    fig.update_xaxes(title_text="dimension", range=[-0.5, width - 0.5], row=3, col=1)
-    fig.update_yaxes(title_text="value", nticks=5, row=3, col=1)
-    alt = (
-        say("one_hot_vector_cells", vocab_size=vocab_size, token_id=token_id, n_rows=n_rows, width=width, dim=dim, values=format_number(float(values[at, dim])))
+                     title_text=say("ids", last=format_count(vocab_size - 1)), nticks=6)  # fmt: skip
+    fig.update_xaxes(title_text=say("dimension"), range=[-0.5, width - 0.5], row=3, col=1)
+    fig.update_yaxes(title_text=say("value"), nticks=5, row=3, col=1)
+    alt = say(
+        "lookup",
+        vocab_size=vocab_size,
+        token_id=token_id,
+        rows=n_rows,
+        width=width,
+        dim=dim,
+        value=format_number(float(values[at, dim])),
     )
     whole = 26 + 62 + high + 14 + 130  # pixels: strip, its axis, matrix, gap, bars
     for axis, low, up in (("yaxis", whole - 26, whole), ("yaxis2", 144, 144 + high), ("yaxis3", 0, 130)):
@@ -133,16 +139,17 @@ def sum_picture(parts: Sequence[tuple[str, ArrayLike]], *, dim: int) -> go.Figur
     n, width = values.shape
     fig = go.Figure(
         _diverging(values, bar=True, y=np.arange(n, dtype=np.int32), ygap=6,
-                   hovertemplate="dimension %{x}<br>%{z:.7g}<extra></extra>")
+                   hovertemplate=say("cell_hover"))
     )  # fmt: skip
     _frame(fig, dim - 0.5, dim + 0.5, -0.5, n - 0.5)
     names = [escape(name) for name, _ in parts]
     fig.update_yaxes(tickvals=list(range(n)), ticktext=names, range=[n - 0.5, -0.5], showgrid=False)
-    fig.update_xaxes(title_text="dimension", range=[-0.5, width - 0.5], showgrid=False, side="top")
+    fig.update_xaxes(title_text=say("dimension"), range=[-0.5, width - 0.5], showgrid=False, side="top")
     shown = ", ".join(
         f"{name} {format_number(float(row[dim]))}" for (name, _), row in zip(parts, values, strict=True)
     )
-    return finish(fig, height=44 * n + 120, alt=say("vectors_numbers_dimension", width=width, dim=dim, shown=shown))
+    alt = say("vectors", width=width, dim=dim, shown=shown)
+    return finish(fig, height=44 * n + 120, alt=alt)
 
 
 def position_table(values: ArrayLike, *, position: int, dim: int, name: str) -> go.Figure:
@@ -158,15 +165,16 @@ def position_table(values: ArrayLike, *, position: int, dim: int, name: str) -> 
     n, width = shown.shape
     fig = go.Figure(
         _diverging(shown, bar=True,
-                   hovertemplate="position %{y}<br>dimension %{x}<br>%{z:.7g}<extra></extra>")
+                   hovertemplate=say("position_hover"))
     )  # fmt: skip
     row, column = max(0.5, n / 70), max(0.5, width / 90)  # a closer frame would hide a thin row
     _frame(fig, -0.5, width - 0.5, position - row, position + row)
     _frame(fig, dim - column, dim + column, -0.5, n - 0.5)
-    fig.update_yaxes(title_text="position", range=[n - 0.5, -0.5], showgrid=False)
-    fig.update_xaxes(title_text="dimension", range=[-0.5, width - 0.5], showgrid=False, side="top")
-    alt = say("positions_dimensions_position_dimension", name=name, n=n, width=width, position=position, dim=dim)
-    return finish(fig, height=440, alt=alt + f"{format_number(float(shown[position, dim]))}.")
+    fig.update_yaxes(title_text=say("position"), range=[n - 0.5, -0.5], showgrid=False)
+    fig.update_xaxes(title_text=say("dimension"), range=[-0.5, width - 0.5], showgrid=False, side="top")
+    value = format_number(float(shown[position, dim]))
+    alt = say("table", name=name, n=n, width=width, position=position, dim=dim, value=value)
+    return finish(fig, height=440, alt=alt)
 
 
 def rotation_plane(
@@ -190,14 +198,17 @@ def rotation_plane(
         type="circle", x0=-radius, x1=radius, y0=-radius, y1=radius, line={"color": GRID, "width": 1.5}
     )
     fig.add_trace(
-        go.Scatter(x=0.4 * radius * np.cos(along), y=0.4 * radius * np.sin(along), mode="lines", name="angle",
-                   line={"color": color, "width": 2, "dash": "dot"}, hoverinfo="skip")
+        go.Scatter(x=0.4 * radius * np.cos(along), y=0.4 * radius * np.sin(along), mode="lines",
+                   name=say("angle"), line={"color": color, "width": 2, "dash": "dot"}, hoverinfo="skip")
     )  # fmt: skip
-    for name, end, color, dash in (("before", old, NEUTRAL, "dash"), ("after", new, MODEL, "solid")):
+    for name, end, color, dash in (
+        (say("before"), old, NEUTRAL, "dash"),
+        (say("after"), new, MODEL, "solid"),
+    ):
         fig.add_trace(
             go.Scatter(
                 x=[0.0, end[0]], y=[0.0, end[1]], mode="lines+markers+text", name=name,
-                text=["", name], textposition=say("top_center") if end[1] >= 0 else say("bottom_center"),
+                text=["", name], textposition="top center" if end[1] >= 0 else "bottom center",
                 textfont={"size": FONT_SIZE, "color": INK}, cliponaxis=False,
                 line={"color": color, "width": 3, "dash": dash},
                 marker={"size": [0, 11], "symbol": "arrow", "angleref": "previous", "color": color},
@@ -205,12 +216,12 @@ def rotation_plane(
             )
         )  # fmt: skip
     reach = [-1.25 * radius, 1.25 * radius]
-    fig.update_xaxes(title_text=say("number_q", value=2 * pair), range=reach, nticks=5, constrain="domain")
-    fig.update_yaxes(title_text=say("number_q", value=2 * pair + 1), range=reach, nticks=5, scaleanchor="x",
+    fig.update_xaxes(title_text=say("number_of_q", i=2 * pair), range=reach, nticks=5, constrain="domain")
+    fig.update_yaxes(title_text=say("number_of_q", i=2 * pair + 1), range=reach, nticks=5, scaleanchor="x",
                      constrain="domain")  # fmt: skip
-    alt = (
-        say("numbers_query_turn_radians", value=2 * pair, value_2=2 * pair + 1, angle=format_number(angle), old=format_number(old[0]), old_2=format_number(old[1]), new=format_number(new[0]), new_2=format_number(new[1]))
-    )
+    from_, to = (", ".join(map(format_number, end)) for end in (old, new))
+    numbers = {"first": 2 * pair, "second": 2 * pair + 1}
+    alt = say("turn", angle=format_number(angle), before=from_, after=to, **numbers)
     return finish(fig, height=400, alt=alt, showlegend=False)
 
 
@@ -228,20 +239,19 @@ def turn_lengths(speeds: ArrayLike, *, pair: int, context_length: int, color: st
     fig = go.Figure(
         go.Bar(
             x=np.arange(len(lengths), dtype=np.int32), y=lengths.astype(np.float32), marker_color=colors,
-            hovertemplate=say("pair_br_one_turn"), showlegend=False,
+            hovertemplate=say("pair_hover"), showlegend=False,
         )
     )  # fmt: skip
     fig.add_hline(y=context_length, line={"color": INK, "width": 1.5, "dash": "dash"})
     fig.add_annotation(
         x=0, xref="paper", xanchor="left", y=math.log10(context_length), yanchor="bottom", showarrow=False,
-        text=f"context: {format_count(context_length)}",
+        text=say("context", n=format_count(context_length)),
     )  # fmt: skip
     top = math.ceil(math.log10(max(float(lengths.max()), context_length)) + 0.1)
     powers = [10**i for i in range(top + 1)]
-    fig.update_yaxes(type="log", title_text=say("positions_one_turn"), range=[0, top], tickvals=powers,
+    fig.update_yaxes(type="log", title_text=say("turn_positions"), range=[0, top], tickvals=powers,
                      ticktext=[format_count(p) for p in powers])  # fmt: skip
     fig.update_xaxes(title_text=say("pair_j"), range=[-0.6, len(lengths) - 0.4])
-    alt = (
-        say("one_whole_turn_pair", pair=pair, lengths=format_number(float(lengths[pair])), context_length=format_count(context_length))
-    )
+    takes = format_number(float(lengths[pair]))
+    alt = say("one_turn", pair=pair, positions=takes, context=format_count(context_length))
     return finish(fig, height=400, alt=alt)

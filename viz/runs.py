@@ -89,7 +89,7 @@ def run_curves(
     return finish(
         fig,
         height=HEIGHT,
-        alt=f"{y_title} against {x_title}. {said}".strip(),
+        alt=f"{say('alt', y_title=y_title, x_title=x_title)} {said}".strip(),
         margin={"l": 8, "r": 34, "t": 8, "b": 8},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "itemwidth": 40},
         showlegend=True,
@@ -150,7 +150,7 @@ def _line(
     said = [f"{v:.6g} {unit}" for v in y]
     if low is not None and high is not None:
         said = [
-            f"{text}<br>{escape(line.note)}: lowest {a:.6g}, highest {b:.6g}"
+            f"{text}<br>" + say("band", note=escape(line.note), low=a, high=b)
             for text, a, b in zip(said, low, high, strict=True)
         ]
     alone = int(np.isfinite(y).sum()) < 2
@@ -164,7 +164,7 @@ def _line(
         showlegend=not line.faint,
         line={"color": color, "width": 1.2 if line.faint else 2.5, "dash": dash},
         customdata=said,
-        hovertemplate=f"{escape(line.name)}<br>at %{{x:,}}: %{{customdata}}<extra></extra>",
+        hovertemplate=say("hover", name=escape(line.name)) + "<extra></extra>",
     )
 
 
@@ -229,7 +229,7 @@ def _letters(
         color = RUN_LOOKS[line.look % len(RUN_LOOKS)][0]
         fig.add_annotation(
             x=1, xref="x domain", xanchor="left", xshift=3, y=height, yref="y domain", yanchor="middle",
-            text=say("span_style_color_span", color=color, letter=escape(line.letter)), showarrow=False,
+            text=f'<span style="color:{color}">■</span><b>{escape(line.letter)}</b>', showarrow=False,
         )  # fmt: skip
 
 
@@ -253,4 +253,4 @@ def spaced(heights: Sequence[float], least: float) -> list[float]:
 
 def _ending(line: RunLine, y: np.ndarray) -> str:
     good = y[np.isfinite(y)]
-    return say("ends", name=line.name, good=format_number(float(good[-1]))) if len(good) else ""
+    return say("ends", name=line.name, value=format_number(float(good[-1]))) if len(good) else ""

@@ -76,7 +76,7 @@ def bar_cells(columns: Sequence[BarColumn], *, n_tail: int) -> list[dict[str, An
 def _check(column: BarColumn, row: NDArray[np.float64]) -> None:
     total = float(row.sum()) + sum(column.tail or ())
     if abs(total - 1) > 1e-3:
-        raise ValueError(say("bars_their_tail_must", title=column.title, total=total))
+        raise ValueError(say("not_one", title=column.title, total=total))
 
 
 def _cell(at: float, size: float, lost: float, text: str, state: str = KEPT) -> dict[str, Any]:

@@ -71,22 +71,27 @@ def law_figure(
         _law(fig, law)
     fig.add_trace(
         go.Scatter(
-            x=x, y=y, mode="markers", name="runs", marker={"size": 11, "color": MODEL},
+            x=x, y=y, mode="markers", name=say("runs"), marker={"size": 11, "color": MODEL},
             customdata=list(names),
-            hovertemplate="%{customdata}<br>%{x:,} · %{y:.4f} nats<extra></extra>",
+            hovertemplate="%{customdata}<br>" + _nats_at() + "<extra></extra>",
         )
     )  # fmt: skip
     if foretold is not None:
         _foretold(fig, foretold)
     _axes(fig, x, y, law, floor, foretold, x_title)
     if floor is not None:
-        reference_line(fig, Reference(floor, say("true_floor_stories"), "floor"), log_y=True)
-    said = say("runs_nats", n_x=len(x), y=format_number(y[0]), y_2=format_number(y[-1]))
+        reference_line(fig, Reference(floor, say("true_floor"), "floor"), log_y=True)
+    said = [say("alt", x_title=x_title, n=len(x), first=format_number(y[0]), last=format_number(y[-1]))]
     if foretold is not None:
-        said += say("foretold_larger_one_nats", low=foretold.low, high=foretold.high)
-        said += say("reached", came=foretold.came) if foretold.came is not None else "."
+        span = {"low": foretold.low, "high": foretold.high}
+        came = foretold.came
+        said.append(say("alt_foretold", **span) if came is None else say("alt_came", **span, came=came))
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
-    return finish(fig, height=360, alt=say("loss_against", x_title=x_title, said=said), legend=legend, showlegend=True)
+    return finish(fig, height=360, alt=" ".join(said), legend=legend, showlegend=True)
+
+
+def _nats_at() -> str:
+    return say("nats_at")
 
 
 def _law(fig: go.Figure, law: LawLines) -> None:
@@ -96,14 +101,14 @@ def _law(fig: go.Figure, law: LawLines) -> None:
         go.Scatter(
             x=np.concatenate([k, k[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself", mode="lines",
             line={"width": 0}, fillcolor=f"rgba({r}, {g}, {b}, 0.25)", hoverinfo="skip",
-            name=say("where_further_run_would"),
+            name=say("further_run"),
         )
     )  # fmt: skip
     fig.add_trace(
         go.Scatter(
             x=k, y=np.asarray(law.losses, np.float64), mode="lines", name=say("law"),
             line={"color": MODEL, "width": 2, "dash": "dash"},
-            hovertemplate="%{x:,.0f}<br>law: %{y:.4f} nats<extra></extra>",
+            hovertemplate=say("law_hover") + "<extra></extra>",
         )
     )  # fmt: skip
 
@@ -111,10 +116,10 @@ def _law(fig: go.Figure, law: LawLines) -> None:
 def _foretold(fig: go.Figure, told: Foretold) -> None:
     fig.add_trace(
         go.Scatter(
-            x=[told.size, told.size], y=[told.low, told.high], mode="lines+markers", name="foretold",
+            x=[told.size, told.size], y=[told.low, told.high], mode="lines+markers", name=say("foretold"),
             line={"color": NEUTRAL, "width": 4},
             marker={"symbol": "line-ew-open", "size": 16, "line": {"width": 3, "color": NEUTRAL}},
-            hovertemplate="foretold<br>%{x:,} · %{y:.4f} nats<extra></extra>",
+            hovertemplate=f"{say('foretold')}<br>{_nats_at()}<extra></extra>",
         )
     )  # fmt: skip
     if told.came is not None:
@@ -122,7 +127,7 @@ def _foretold(fig: go.Figure, told: Foretold) -> None:
             go.Scatter(
                 x=[told.size], y=[told.came], mode="markers", name=say("what_came"),
                 marker={"symbol": "diamond", "size": 15, "color": MODEL},  # one more run, not the true source
-                hovertemplate=say("larger_one_br_nats"),
+                hovertemplate=f"{say('larger_one')}<br>{_nats_at()}<extra></extra>",
             )
         )  # fmt: skip
 
@@ -147,7 +152,7 @@ def _axes(
     left, right = 0.85 * min(wide), 1.15 * max(wide)
     for update, title, a, b, most in (
         (fig.update_xaxes, x_title, left, right, 4),  # long numbers, and phones are narrow
-        (fig.update_yaxes, say("loss_nats_per_token"), low, high, 6),
+        (fig.update_yaxes, say("loss_axis"), low, high, 6),
     ):
         ticks = round_ticks(a, b, most=most)
         update(

@@ -70,7 +70,9 @@ def standing_dots(
     # Few ticks, never turned: on a phone there is little room, and every dot has its number anyway.
     fig.update_xaxes(title_text=unit, range=[low - 0.06 * pad, high + 0.04 * pad], nticks=4, tickangle=0)
     labels = [  # of one length with and without "(mine)", so that a phone doesn't cut them off
-        f"{place} {escape(clip(name, 11 if i in own else 18))}{' (mine)' if i in own else ''}"
+        say("mine", place=place, name=escape(clip(name, 11)))
+        if i in own
+        else f"{place} {escape(clip(name, 18))}"
         for i, (place, name) in enumerate(zip(places, names, strict=True))
     ]
     fig.update_yaxes(
@@ -80,9 +82,9 @@ def standing_dots(
         fig.add_vline(x=floor, line={"color": TRUE, "width": 2, "dash": "dash"})
         fig.add_annotation(x=floor, y=1, yref="y domain", xanchor="left", yanchor="top", xshift=6,
                            text=say("floor", floor=format_number(floor)), showarrow=False)  # fmt: skip
-    leader = say("best", names=names[0], values=format_number(values[0])) if n else ""
+    leader = " " + say("best", name=names[0], value=format_number(values[0])) if n else ""
     rows = n + 0.5 * (floor is not None)
-    alt = say("runs", n=n, unit=unit, leader=leader)
+    alt = say("alt", n=n, unit=unit) + leader
     finish(fig, height=70 + round(rows * 1.9 * size), alt=alt, showlegend=False)
     fig.update_layout(margin_r=round(4.2 * size))  # the number of the last dot
     fig.update_yaxes(tickfont_size=size)

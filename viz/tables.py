@@ -11,6 +11,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from viz.theme import MONO
+from wording import words
+
+say = words("viz.tables")
 
 _TAG = re.compile(r"<[^>]+>")
 _NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?$")
@@ -52,7 +55,7 @@ def _rows(fig: go.Figure, trace: Any, named: bool) -> pd.DataFrame:
         xs, ys = np.tile(x, len(y)), np.repeat(y, len(x))
         bar = trace.colorbar.title.text if trace.colorbar and trace.colorbar.title else None
         columns = {**_labelled(y_name, ys, y_axis), **_labelled(x_name, xs, x_axis)}
-        columns[plain(bar) if bar else "value"] = z.reshape(-1)
+        columns[plain(bar) if bar else say("value")] = z.reshape(-1)
         notes = _notes(trace, columns, z.shape[0], z.shape[1])
     else:
         y_given = trace.y if trace.y is not None else ()
@@ -63,7 +66,7 @@ def _rows(fig: go.Figure, trace: Any, named: bool) -> pd.DataFrame:
         columns = {**_labelled(x_name, xs, x_axis), **_labelled(y_name, ys, y_axis)}
         notes = _notes(trace, columns, len(ys))
     if notes is not None:
-        columns["note"] = notes
+        columns[say("note")] = notes
     return _table(columns, trace, named)
 
 
@@ -77,14 +80,14 @@ def _rows_in_space(fig: go.Figure, trace: Any, named: bool) -> pd.DataFrame:
     }
     notes = _notes(trace, columns, len(next(iter(columns.values()), ())))
     if notes is not None:
-        columns["note"] = np.asarray(notes, dtype=object)
+        columns[say("note")] = np.asarray(notes, dtype=object)
     return _table(columns, trace, named)
 
 
 def _table(columns: dict[str, Any], trace: Any, named: bool) -> pd.DataFrame:
     table = pd.DataFrame(columns)
     if named:
-        table.insert(0, "series", plain(trace.name or ""))
+        table.insert(0, say("series"), plain(trace.name or ""))
     return table
 
 
@@ -98,7 +101,9 @@ def _title(axis: Any, otherwise: str) -> str:
         return plain(axis.title.text)
     if not axis.ticktext:
         return otherwise
-    return "token" if axis.tickfont.family == MONO else "label"  # tokens have a typeface of their own
+    return (
+        say("token") if axis.tickfont.family == MONO else say("label")
+    )  # tokens have a typeface of their own
 
 
 def _labelled(name: str, values: np.ndarray, axis: Any) -> dict[str, Any]:
@@ -111,7 +116,7 @@ def _labelled(name: str, values: np.ndarray, axis: Any) -> dict[str, Any]:
     if not any(labels):
         return {name: values}
     alone = "" not in labels and len(set(label_at.values())) == len(label_at)
-    return {name: labels} if alone else {name: labels, f"{name}: place": values}
+    return {name: labels} if alone else {name: labels, say("place", name=name): values}
 
 
 def _notes(trace: Any, columns: dict[str, Any], *shape: int) -> Sequence[str] | None:

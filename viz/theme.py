@@ -83,7 +83,7 @@ def objective_color(objective: str) -> str:
 
 def perplexity_name(objective: str) -> str:
     """What exp(loss) is called: the two objectives' numbers must never be compared."""
-    return {"clm": "perplexity", "mlm": say("masked_token_perplexity")}[objective]
+    return say(f"perplexity.{objective}")
 
 
 def rgb(color: str) -> tuple[int, int, int]:
@@ -159,7 +159,7 @@ def cell_points(said: Sequence[Sequence[str]]) -> go.Scatter:
         customdata=[text for row in said for text in row],
         hovertemplate="%{customdata}<extra></extra>",
         showlegend=False,
-        name=say("cells_press"),
+        name="cells:press",
     )
 
 

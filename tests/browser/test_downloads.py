@@ -52,7 +52,7 @@ def test_picture_and_drawing_show_what_the_page_shows(
     server: Server, browse: Browse, scheme: str, tmp_path: Path
 ) -> None:
     page, key = browse(scheme=scheme), "next_token_guesses"
-    opened(page, server, "Best guesses")
+    opened(page, server, "best-guesses")
     drawing = take(page, key, "Drawing (SVG)", tmp_path)
     picture = take(page, key, "Picture (PNG)", tmp_path)
     no_exception(page)
@@ -85,7 +85,7 @@ def test_picture_and_drawing_show_what_the_page_shows(
 
 def test_the_numbers_are_all_there_and_no_formula(server: Server, browse: Browse, tmp_path: Path) -> None:
     page = browse()
-    opened(page, server, "Surprise")
+    opened(page, server, "surprise")
     path = take(page, "next_token_surprise", "Numbers (CSV)", tmp_path)
     rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8"))))
     n = page.locator(".st-key-next_token_strip .chip").count()
@@ -96,7 +96,7 @@ def test_the_numbers_are_all_there_and_no_formula(server: Server, browse: Browse
 
 def test_download_and_compare_are_accessible(server: Server, browse: Browse) -> None:
     page = browse()
-    opened(page, server, "One position")
+    opened(page, server, "one-position")
     page.locator(".st-key-download_next_token_bars button").first.press("Enter")
     expect(page.get_by_role("button", name="Picture (PNG)")).to_be_visible()
     assert not axe(page)

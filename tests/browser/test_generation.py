@@ -214,7 +214,7 @@ def test_any_token_is_found_by_typing_and_forced_by_keyboard(server: Server, bro
 
 def test_the_waterfall_follows_a_slider(server: Server, browse: Browse) -> None:
     page = browse()
-    open_at(page, f"{server.url}/generation?lab=Waterfall&text={quote(PROMPT)}")
+    open_at(page, f"{server.url}/generation?lab=waterfall&text={quote(PROMPT)}")
     last = page.locator(".st-key-generation_waterfall tfoot tr").nth(3).locator("td").nth(7)
     expect(last).to_have_text(re.compile(r"\d"))
     settle(page)
@@ -232,7 +232,7 @@ def test_the_waterfall_follows_a_slider(server: Server, browse: Browse) -> None:
 
 def test_the_tree_grows_by_keyboard_and_its_path_becomes_text(server: Server, browse: Browse) -> None:
     page = browse()
-    open_at(page, f"{server.url}/generation?lab=Tree&text={quote(PROMPT)}")
+    open_at(page, f"{server.url}/generation?lab=tree&text={quote(PROMPT)}")
     tree = page.locator(".st-key-generation_tree .tree")
     expect(tree).to_have_attribute("data-nodes", "13")
     settle(page)
@@ -248,17 +248,17 @@ def test_the_tree_grows_by_keyboard_and_its_path_becomes_text(server: Server, br
 
 
 VIEWS = {
-    "Waterfall": ".st-key-generation_waterfall .bars table",
-    "Strategies": ".st-key-strategies_run",
-    "Tree": ".st-key-generation_tree .tree .node",
-    "1,000 draws": ".st-key-generation_counts .js-plotly-plot",
+    "waterfall": ".st-key-generation_waterfall .bars table",
+    "strategies": ".st-key-strategies_run",
+    "tree": ".st-key-generation_tree .tree .node",
+    "draws": ".st-key-generation_counts .js-plotly-plot",
 }
 
 
 @pytest.mark.parametrize(
     "view, scheme, width",
-    [("Waterfall", "light", 1280), ("Waterfall", "dark", 390), ("Strategies", "dark", 1280),
-     ("Tree", "light", 390), ("Tree", "dark", 1280), ("1,000 draws", "light", 1280)],
+    [("waterfall", "light", 1280), ("waterfall", "dark", 390), ("strategies", "dark", 1280),
+     ("tree", "light", 390), ("tree", "dark", 1280), ("draws", "light", 1280)],
 )  # fmt: skip
 def test_everyone_can_read_every_view(
     server: Server, browse: Browse, view: str, scheme: str, width: int
@@ -267,7 +267,7 @@ def test_everyone_can_read_every_view(
     open_at(page, f"{server.url}/generation?lab={quote(view)}&text={quote(PROMPT)}")
     expect(page.locator(VIEWS[view]).first).to_be_visible()
     settle(page)
-    if view == "Strategies":
+    if view == "strategies":
         run = page.locator(".st-key-strategies_run button")
         run.click()
         expect(page.locator(".loupe-strategies tbody tr")).to_have_count(14)

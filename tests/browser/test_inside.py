@@ -12,7 +12,7 @@ from viz import visible
 
 STORY = "Once upon a time, there was a"
 MIXED = "a a 77 <b> $x$ 👍 a"
-VIEWS = ("Logit lens", "Contributions", "Stream", "Switch off")
+VIEWS = ("logit-lens", "contributions", "stream", "switch-off")
 
 SHIPPED = {ref.id: ref for ref in resources.shipped_models()}
 pytestmark = pytest.mark.skipif(
@@ -88,7 +88,7 @@ def test_a_pressed_cell_is_looked_at(server: Server, browse: Browse) -> None:
 
 def test_parts_are_switched_off_by_the_keyboard(server: Server, browse: Browse) -> None:
     page = browse()
-    opened(page, server, "inside", STORY, inside="Switch off")
+    opened(page, server, "inside", STORY, inside="switch-off")
     expect(page.get_by_text("Nothing is switched off")).to_be_visible()
     page.locator(".st-key-inside_off_0 button", has_text="MLP").focus()
     page.keyboard.press("Space")
@@ -105,11 +105,11 @@ def test_parts_are_switched_off_by_the_keyboard(server: Server, browse: Browse) 
 
 def test_a_link_opens_the_view(server: Server, browse: Browse) -> None:
     page = browse()
-    opened(page, server, "inside", STORY, inside="Stream", pos="4")
+    opened(page, server, "inside", STORY, inside="stream", pos="4")
     expect(page.get_by_role("radio", name="Stream")).to_be_checked()
     expect(page.get_by_text(re.compile("^The stream at position 4"))).to_be_visible()
     page.get_by_role("radio", name="Contributions").click()
-    expect(page).to_have_url(re.compile("inside=Contributions"))
+    expect(page).to_have_url(re.compile("inside=contributions"))
     settle(page)
     page.reload()
     expect(plot(page, "inside_parts")).to_be_visible()

@@ -100,7 +100,7 @@ def test_a_typed_mask_is_one_chip(server: Server, browse: Browse) -> None:
 
 def test_a_link_opens_a_view_and_every_epoch_has_other_masks(server: Server, browse: Browse) -> None:
     page = browse()
-    open_at(page, f"{server.url}/masking?hide=Masked+batch&text={quote(STORY)}")
+    open_at(page, f"{server.url}/masking?hide=masked-batch&text={quote(STORY)}")
     row = page.locator(".st-key-masking_batch .strip")
     expect(page.locator(".st-key-masking_batch .chip").first).to_be_visible()
     expect(page.locator(".st-key-masking_epochs .js-plotly-plot")).to_be_visible()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 
 def test_gibbs_plays_and_pauses(server: Server, browse: Browse) -> None:
     page = browse()
-    open_at(page, server.url + "/masking?hide=Fill+blanks")
+    open_at(page, server.url + "/masking?hide=fill-blanks")
     page.get_by_role("button", name="Watch Gibbs with two names").click()
     steps = page.locator(".st-key-masking_fill_step").get_by_role("slider")
     expect(steps).to_have_value("40")

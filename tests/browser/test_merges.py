@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, settle
 
-VIEW = "tokens?view=Train%20your%20own"
+VIEW = "tokens?view=train-your-own"
 
 
 def opened(page: Page, server: Server, text: str = "aaabdaaabac") -> None:

@@ -118,7 +118,7 @@ def test_the_other_reading_can_be_looked_at(server: Server, browse: Browse) -> N
 
 def test_a_piece_of_a_comparison_opens_closely(server: Server, browse: Browse) -> None:
     page = browse()
-    opened(page, server, "the cat sat", view="Side by side")
+    opened(page, server, "the cat sat", view="side-by-side")
     expect(page.locator("[class*=st-key-tokens_head_] .strip").first).to_be_visible()
     settle(page)
     chips(page, "tokens_head_0").nth(5).click()
@@ -129,11 +129,11 @@ def test_a_piece_of_a_comparison_opens_closely(server: Server, browse: Browse) -
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-@pytest.mark.parametrize("view", ["Pieces", "Side by side", "Languages"])
+@pytest.mark.parametrize("view", ["pieces", "side-by-side", "languages"])
 def test_no_barrier_is_found(server: Server, browse: Browse, view: str, scheme: str, width: int) -> None:
     page = browse(scheme=scheme, width=width, height=800 if width > 400 else 844)
     opened(page, server, FAMILY + " <|endoftext|>", view=view)
-    page.get_by_text(re.compile("^More vocabularies")).click() if view != "Languages" else None
+    page.get_by_text(re.compile("^More vocabularies")).click() if view != "languages" else None
     settle(page)
     main = page.get_by_test_id("stMain")
     assert main.evaluate("e => e.scrollWidth <= e.clientWidth + 1")

@@ -106,7 +106,7 @@ def test_too_much_to_read_is_refused_with_the_numbers() -> None:
 
 
 def test_the_table_by_hand_is_exact() -> None:
-    table = HAND_MADE["No joint has these"]
+    table = HAND_MADE["no-joint"]
     assert table.pulls == (6, Fraction(1, 9))  # (4/5 · 3/5) / (2/5 · 1/5); (1/4 · 1/4) / (3/4 · 3/4)
     # cat slept: 1/2 · 1/4 one way round, 1/2 · 4/5 the other
     assert (table.a_first(0, 0), table.b_first(0, 0)) == (Fraction(1, 8), Fraction(2, 5))
@@ -119,7 +119,7 @@ def test_the_table_by_hand_is_exact() -> None:
 
 
 def test_a_joint_distribution_gives_one_product_and_still_no_sum_of_1() -> None:
-    table = HAND_MADE["A joint has these"]
+    table = HAND_MADE["joint"]
     assert table.pulls[0] == table.pulls[1]
     assert all(table.a_first(a, b) == table.b_first(a, b) for a, b in table.cells)
     assert sum(table.pseudo(a, b) for a, b in table.cells) == Fraction(34, 25)  # (16 + 1 + 1 + 16) / 25

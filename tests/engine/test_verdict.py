@@ -21,7 +21,7 @@ LN_V = math.log(512)
 COUNTS = {"uniform": LN_V, "unigram": 5.0, "bigram": 2.4, "trigram": 1.2}
 KINDS = {
     "nothing": "nothing to learn",
-    "not finite": "not a finite number",
+    "not-finite": "not a finite number",
     "start": "Before the first step",
     "diverged": "A smaller learning rate helps",
     "overfitting": "Overfitting since",
@@ -67,7 +67,7 @@ def said(records, **more):
         ),
         (run((9, 0.6, 0.54), floor=0.5), "floor", "Only 0.040 nats above the floor"),
         (run((9, 0.6, 0.4), floor=0.5), "floor", "Level with the floor"),
-        (run((9, None, math.nan)), "not finite", "At step 9 the loss was not a finite number"),
+        (run((9, None, math.nan)), "not-finite", "At step 9 the loss was not a finite number"),
         (run((9, 6.0, 6.0)), "learning", "Still near guessing: 6.00 nats of ln V = 6.24"),
         (run((9, 1.6, math.log(4))), "learning", "between 4.0 equally likely tokens instead of 512"),
         (

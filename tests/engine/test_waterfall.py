@@ -27,7 +27,7 @@ def test_temperature_vectors(temperature: float, expected: list[float]) -> None:
     steps = named(waterfall(C, temperature=temperature))
     assert steps["temperature"].values == pytest.approx(C / temperature)
     assert steps["softmax"].values == pytest.approx(expected, abs=1e-5)
-    assert steps["drawn from"].values == pytest.approx(expected, abs=1e-5)
+    assert steps["drawn"].values == pytest.approx(expected, abs=1e-5)
     assert [name for name, column in steps.items() if not column.on] == [
         "penalty", *(["temperature"] if temperature == 1 else []), *CUTS
     ]  # fmt: skip
@@ -40,7 +40,7 @@ def test_temperature_vectors(temperature: float, expected: list[float]) -> None:
 def test_temperature_comes_before_top_p(temperature: float, kept: list[int], left: list[float]) -> None:
     steps = named(waterfall(C, temperature=temperature, top_p=0.8))
     assert np.flatnonzero(steps["top-p"].kept).tolist() == kept
-    assert steps["drawn from"].values[kept] == pytest.approx(left, abs=1e-4)
+    assert steps["drawn"].values[kept] == pytest.approx(left, abs=1e-4)
     before = steps["softmax"].values
     assert steps["top-p"].values == pytest.approx(before)  # what comes to the cut, with what it removes
     assert steps["top-p"].removed_mass == pytest.approx(1 - before[kept].sum())

@@ -256,7 +256,7 @@ def test_the_whole_row_with_its_mask(
 ) -> None:
     at = opened(
         open_page, REPEATED, model, query={"pos": "3", "layer": "1", "head": "2"},
-        attention_arithmetic="the whole row",
+        attention_arithmetic="row",
     )  # fmt: skip
     traced = looked(checkpoints, REPEATED, model)
     row, n = table(at, "mask"), len(traced.ids)
@@ -282,7 +282,7 @@ def test_weights_times_values_is_the_output(
 ) -> None:
     at = opened(
         open_page, REPEATED, model, query={"pos": "5", "layer": "2", "head": "1"},
-        attention_arithmetic="weights × values", attention_dim=6,
+        attention_arithmetic="output", attention_dim=6,
     )  # fmt: skip
     traced = looked(checkpoints, REPEATED, model)
     parts = table(at, "weight × value")

@@ -23,7 +23,7 @@ from ui import embedding_data, embedding_map, nav, resources, session
 from ui.resources import ModelRef
 from viz import visible
 
-VIEWS = ("Look up", "Position", "Neighbours", "Map", "Length")
+VIEWS = ("look-up", "position", "neighbours", "map", "length")
 STORY = "Once upon a time, there was a"
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 STEPS = (0, 10, 40)
@@ -134,7 +134,7 @@ def test_the_shipped_models(
 
 
 def test_empty_text_has_nothing_to_show(open_page: OpenPage) -> None:
-    assert "nothing to show" in said(opened(open_page, "Map", ""))
+    assert "nothing to show" in said(opened(open_page, "map", ""))
 
 
 def test_an_unknown_view_in_the_address_opens_the_first(open_page: OpenPage) -> None:
@@ -148,7 +148,7 @@ def test_the_page_comes_after_tokens() -> None:
 
 
 def test_the_row_of_the_chosen_token(open_page: OpenPage, folder: Path) -> None:
-    at = opened(open_page, "Look up", query={"pos": "3"}, embeddings_dim_16=5)
+    at = opened(open_page, "look-up", query={"pos": "3"}, embeddings_dim_16=5)
     matrix, ids = matrix_of(folder, "stories-clm"), story_tokenizer().encode(STORY)
     fig = plotly(at, "embeddings_lookup")["data"]
     np.testing.assert_allclose(array(fig[3]["y"]), matrix[ids[3]], atol=1e-7)
@@ -166,7 +166,7 @@ def test_the_row_can_be_taken_away() -> None:
 
 
 def test_any_token_of_the_vocabulary(open_page: OpenPage, folder: Path) -> None:
-    at = opened(open_page, "Look up", **{token_key(): 200})
+    at = opened(open_page, "look-up", **{token_key(): 200})
     fig = plotly(at, "embeddings_lookup")["data"]
     np.testing.assert_allclose(array(fig[3]["y"]), matrix_of(folder, "stories-clm")[200], atol=1e-7)
     # a token chosen in the text ends it
@@ -176,7 +176,7 @@ def test_any_token_of_the_vocabulary(open_page: OpenPage, folder: Path) -> None:
 
 
 def test_a_token_from_another_vocabulary_is_not_asked_for(open_page: OpenPage) -> None:
-    at = opened(open_page, "Look up", **{token_key(): 200})
+    at = opened(open_page, "look-up", **{token_key(): 200})
     at.session_state["text"] = "aa"
     at.session_state["model"] = "one-letter"
     at.run()
@@ -188,7 +188,7 @@ def test_the_turn_is_that_of_the_model(open_page: OpenPage, folder: Path) -> Non
     from engine.checkpoints import load_checkpoint
 
     at = opened(
-        open_page, "Position", query={"pos": "4"}, embeddings_layer_2=2, embeddings_head_2=1,
+        open_page, "position", query={"pos": "4"}, embeddings_layer_2=2, embeddings_head_2=1,
         embeddings_pair_3=1,
     )  # fmt: skip
     checkpoint = load_checkpoint(folder / "stories-clm")
@@ -203,9 +203,9 @@ def test_the_turn_is_that_of_the_model(open_page: OpenPage, folder: Path) -> Non
     )
     table = at.dataframe[0].value
     own = float(q @ traced.k[1, 0, 3].astype(float))
-    np.testing.assert_allclose(table["q · k"], own, rtol=1e-6)
-    assert abs(table["then q · k"][3] - own) > 1e-3
-    assert list(table["both moved to"])[1] == "5, 4"
+    np.testing.assert_allclose(table["together"], own, rtol=1e-6)
+    assert abs(table["alone"][3] - own) > 1e-3
+    assert list(table["both"])[1] == "5, 4"
     np.testing.assert_allclose(
         array(plotly(at, "embeddings_speeds")["data"][0]["y"]),
         2 * np.pi * 10000 ** (np.arange(4) / 4),
@@ -217,7 +217,7 @@ def test_the_turn_is_that_of_the_model(open_page: OpenPage, folder: Path) -> Non
 def test_what_is_added_adds_up_to_what_enters(open_page: OpenPage, folder: Path, model: str) -> None:
     from engine.checkpoints import load_checkpoint
 
-    at = opened(open_page, "Position", model=model, query={"pos": "4"})
+    at = opened(open_page, "position", model=model, query={"pos": "4"})
     checkpoint = load_checkpoint(folder / model)
     ids = torch.tensor([checkpoint.tokenizer.encode(STORY)])
     entered = checkpoint.model.embed(ids)[0, 4].detach().numpy()
@@ -230,11 +230,11 @@ def test_what_is_added_adds_up_to_what_enters(open_page: OpenPage, folder: Path,
 
 
 def test_other_kinds_are_explained_and_offered(open_page: OpenPage, folder: Path) -> None:
-    at = opened(open_page, "Position", embeddings_kind_rotary="sinusoidal")
+    at = opened(open_page, "position", embeddings_kind_rotary="sinusoidal")
     table = array(plotly(at, "embeddings_table")["data"][0]["z"])
     np.testing.assert_allclose(table, embeddings.sinusoid(32, 16), atol=1e-7)
     assert "nothing in it is learned" in said(at)
-    at = opened(open_page, "Position", embeddings_kind_rotary="learned")
+    at = opened(open_page, "position", embeddings_kind_rotary="learned")
     assert "no such matrix" in said(at)
     assert [button.key for button in at.button if "embeddings_use" in str(button.key)] == [
         "embeddings_use_learned", "embeddings_use_one-letter",
@@ -249,13 +249,13 @@ def test_without_a_learned_model_it_says_so(open_page: OpenPage, monkeypatch: py
         resources, "available_models",
         lambda owner: [ref for ref in resources.shipped_models() if ref.id == "stories-clm"],
     )  # fmt: skip
-    at = opened(open_page, "Position", embeddings_kind_rotary="learned")
+    at = opened(open_page, "position", embeddings_kind_rotary="learned")
     assert "No other model at hand has one" in said(at)
 
 
 @pytest.mark.parametrize("model", ["stories-clm", "stories-mlm"])
 def test_neighbours_are_those_of_brute_force(open_page: OpenPage, folder: Path, model: str) -> None:
-    at = opened(open_page, "Neighbours", model=model, **{token_key(model): 300})
+    at = opened(open_page, "neighbours", model=model, **{token_key(model): 300})
     matrix = matrix_of(folder, model).astype(float)
     unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
     values = unit @ unit[300]
@@ -276,7 +276,7 @@ def test_a_token_of_zeros_has_no_neighbours(
     zeroed[300] = 0
     monkeypatch.setattr(embedding_data, "matrix", lambda ref: zeroed)
     embedding_data.neighbours.clear()
-    at = opened(open_page, "Neighbours", **{token_key(): 300})
+    at = opened(open_page, "neighbours", **{token_key(): 300})
     assert "points nowhere" in said(at)
     embedding_data.neighbours.clear()
 
@@ -297,7 +297,7 @@ def test_the_map_keeps_its_axes_while_tokens_move(open_page: OpenPage, folder: P
     mean = last[ids].mean(axis=0)
     covariance = (last[ids] - mean).T @ (last[ids] - mean)
     values, vectors = np.linalg.eigh(covariance)
-    at = opened(open_page, "Map", embeddings_which=which)
+    at = opened(open_page, "map", embeddings_which=which)
     assert slider(at).value == STEPS[-1] and list(slider(at).options) == [f"{step}" for step in STEPS]
     ranges = []
     for step in STEPS:
@@ -322,7 +322,7 @@ def test_the_map_keeps_its_axes_while_tokens_move(open_page: OpenPage, folder: P
 
 
 def test_all_points_are_inside_the_axes(open_page: OpenPage) -> None:
-    at = opened(open_page, "Map", embeddings_axes=3)
+    at = opened(open_page, "map", embeddings_axes=3)
     fig = plotly(at, "embeddings_map")
     for axis in "xyz":
         low, high = fig["layout"]["scene"][f"{axis}axis"]["range"]
@@ -331,7 +331,7 @@ def test_all_points_are_inside_the_axes(open_page: OpenPage) -> None:
 
 
 def test_the_first_step_is_seen_closely_and_its_size_is_said(open_page: OpenPage) -> None:
-    at = opened(open_page, "Map")
+    at = opened(open_page, "map")
     slider(at).set_value(STEPS[0]).run()
     far = plotly(at, "embeddings_map")
     wide = [np.ptp(fig["layout"]["xaxis"]["range"]) for fig in [far]]
@@ -349,7 +349,7 @@ def test_a_tiny_cloud_is_explained(open_page: OpenPage, monkeypatch: pytest.Monk
     real = resources.embedding_of
     monkeypatch.setattr(resources, "embedding_of", lambda ref: real(ref) * np.float32(0.01))
     embedding_data.movie.clear()
-    at = opened(open_page, "Map")
+    at = opened(open_page, "map")
     assert "tiny and random" not in said(at)
     slider(at).set_value(STEPS[0]).run()
     assert "At step 0 the vectors are tiny and random" in said(at) and "zoom to see" in said(at)
@@ -359,7 +359,7 @@ def test_a_tiny_cloud_is_explained(open_page: OpenPage, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("model", "words"), [("stories-clm", "pushed"), ("stories-mlm", "weight decay")])
-@pytest.mark.parametrize("view", ["Look up", "Length", "Map"])
+@pytest.mark.parametrize("view", ["look-up", "length", "map"])
 def test_rows_that_nothing_taught_are_not_called_learned(
     open_page: OpenPage, view: str, model: str, words: str
 ) -> None:
@@ -368,7 +368,7 @@ def test_rows_that_nothing_taught_are_not_called_learned(
     never = int(np.flatnonzero(counts == 0)[0])
     at = opened(open_page, view, model=model, embeddings_which="all", **{token_key(model): never})
     assert words in said(at) and "All of them were learned" not in said(at)
-    if view == "Look up":
+    if view == "look-up":
         busiest = int(np.argmax([counts[max(i - 4, 0) : i + 5].min() for i in range(396)]))
         at = opened(open_page, view, model=model, **{token_key(model): busiest})
         shown = [
@@ -379,7 +379,7 @@ def test_rows_that_nothing_taught_are_not_called_learned(
 
 
 def test_a_model_without_a_history_stands_still(open_page: OpenPage) -> None:
-    at = opened(open_page, "Map", model="stories-mlm")
+    at = opened(open_page, "map", model="stories-mlm")
     assert not at.select_slider
     assert "can’t move" in said(at)
     fig = plotly(at, "embeddings_map")
@@ -388,14 +388,14 @@ def test_a_model_without_a_history_stands_still(open_page: OpenPage) -> None:
 
 
 def test_all_moments_are_projected_once(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
-    at = opened(open_page, "Map")
+    at = opened(open_page, "map")
     monkeypatch.setattr(resources, "embedding_of", lambda ref: pytest.fail("read again"))
     slider(at).set_value(STEPS[0]).run()
     assert not at.exception
 
 
 def test_lengths_by_how_often_tokens_occur(open_page: OpenPage, folder: Path) -> None:
-    at = opened(open_page, "Length", model="stories-mlm")
+    at = opened(open_page, "length", model="stories-mlm")
     matrix = matrix_of(folder, "stories-mlm").astype(float)
     ids = story_tokenizer().encode(stories(embedding_data.SAMPLE, seed=1).text)
     counts = np.bincount(ids, minlength=len(matrix))
@@ -429,12 +429,12 @@ def test_a_run_is_counted_in_its_own_text(folder: Path, tmp_path: Path) -> None:
 
 def test_without_a_corpus_the_text_is_counted(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding_data, "_in_corpus", lambda ref: None)
-    at = opened(open_page, "Length", "a b")
+    at = opened(open_page, "length", "a b")
     assert "the text in the sidebar" in said(at) and "too few for a correlation" in said(at)
 
 
 def test_the_things_to_try(open_page: OpenPage) -> None:
-    at = opened(open_page, "Look up")
+    at = opened(open_page, "look-up")
     at.button(key="try_1").click().run()
     assert slider(at).value == STEPS[0] and plotly(at, "embeddings_map")
     at.button(key="try_0").click().run()
@@ -451,13 +451,13 @@ def test_the_things_to_try(open_page: OpenPage) -> None:
 
 
 def test_without_a_history_the_map_is_turned(open_page: OpenPage) -> None:
-    at = opened(open_page, "Look up", model="stories-mlm")
+    at = opened(open_page, "look-up", model="stories-mlm")
     at.button(key="try_1").click().run()
     assert not at.exception and "scene" in plotly(at, "embeddings_map")["layout"]
 
 
 def test_choices_survive_a_page_change(open_page: OpenPage) -> None:
-    at = opened(open_page, "Map", embeddings_which="all", embeddings_axes=3)
+    at = opened(open_page, "map", embeddings_which="all", embeddings_axes=3)
     slider(at).set_value(STEPS[1]).run()
     at.switch_page("pages/tokens.py").run()
     at.switch_page("pages/embeddings.py").run()

@@ -21,7 +21,7 @@ from engine.runs import RunSpec, RunStore
 from tests.pages.conftest import OpenPage, component, plotly
 from tests.pages.made_runs import MINE, said, set_status
 from ui import experiment_view
-from ui.experiment_words import WORDS
+from ui.experiment_words import words_of
 
 FLOOR = 0.25
 STATE = {"_owner_proposal": MINE}
@@ -92,7 +92,7 @@ def made_outcomes(study: str) -> list[Outcome]:
 
 
 def predict(home: Path, study: str) -> None:
-    words = WORDS[study]
+    words = words_of(study)
     Predictions(home, MINE).commit(study, next(iter(words.choices), 40.0))
 
 
@@ -109,7 +109,7 @@ def own_runs(home: Path, study: str, *, state: str = "finished", larger: bool = 
 
 
 def opened(open_page: OpenPage, study: str, **state: Any) -> AppTest:
-    at = open_page("experiments", query={"study": WORDS[study].title}, **{**STATE, **state})
+    at = open_page("experiments", query={"study": study}, **{**STATE, **state})
     assert not at.exception, at.exception[0].value
     return at
 
@@ -120,11 +120,11 @@ def opened(open_page: OpenPage, study: str, **state: Any) -> AppTest:
 @pytest.mark.parametrize("study", STUDIES)
 def test_nothing_of_the_result_is_shown_before_the_prediction(open_page: OpenPage, study: str) -> None:
     at = opened(open_page, study)
-    assert WORDS[study].question in said(at) or at.subheader[0].value == WORDS[study].question
+    assert words_of(study).question in said(at) or at.subheader[0].value == words_of(study).question
     assert not at.get("plotly_chart") and "came with the app" not in said(at)
     assert at.button(key="experiments_start").disabled
     commit = at.button(key=f"experiments_commit_{study}")
-    assert commit.disabled == bool(WORDS[study].choices)  # nothing is chosen yet; a number may be half typed
+    assert commit.disabled == bool(words_of(study).choices)  # nothing is chosen yet; a number may be half typed
 
 
 def test_a_choice_is_kept_and_uncovers_the_result(open_page: OpenPage, loupe_home: Path) -> None:
@@ -369,5 +369,5 @@ def test_others_see_neither_ones_runs_nor_ones_prediction(open_page: OpenPage, l
 def test_leaving_and_coming_back_keeps_the_study(open_page: OpenPage) -> None:
     at = opened(open_page, "tokenizer")
     at.button(key="experiments_try_0").click().run()
-    assert at.selectbox(key="study").value == "Model size"
-    assert at.subheader[0].value == WORDS["model-size"].question
+    assert at.selectbox(key="study").value == "model-size"
+    assert at.subheader[0].value == words_of("model-size").question

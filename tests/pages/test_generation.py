@@ -87,7 +87,7 @@ def test_the_waterfall_has_every_step_in_order_and_its_masses_add_up(
     open_page: OpenPage, model: Checkpoint
 ) -> None:
     settings = {"top_k": "50", "top_p": "0.9", "min_p": "0.2", "temperature": "1.4", "penalty": "1.3"}
-    at = open_page("generation", text=PROMPT, query={"lab": "Waterfall", **settings})
+    at = open_page("generation", text=PROMPT, query={"lab": "waterfall", **settings})
     assert not at.exception
     columns = component(at, "generation_waterfall")["columns"]
     names = [column["title"] for column in columns]
@@ -116,7 +116,7 @@ def test_the_waterfall_has_every_step_in_order_and_its_masses_add_up(
 
 
 def test_the_waterfall_in_bits_and_steps_that_are_off_say_so(open_page: OpenPage, model: Checkpoint) -> None:
-    at = open_page("generation", text=PROMPT, query={"lab": "Waterfall", "top_p": "1.0"})
+    at = open_page("generation", text=PROMPT, query={"lab": "waterfall", "top_p": "1.0"})
     columns = component(at, "generation_waterfall")["columns"]
     assert [column["note"] for column in columns if not column["on"]] == ["off"] * 5  # T = 1 changes nothing
     nats = number(columns[-1]["facts"][2])
@@ -138,7 +138,7 @@ def test_the_vectors_of_the_cases_through_the_page(
         "2.0": ([0.41853, 0.14646, 0.10321, 0.28055, 0.05125], [0.495, 0.3318, 0.1732]),
     }
     for i, (temperature, (soft, left)) in enumerate(expected.items()):
-        query = {"lab": "Waterfall", "top_p": "0.8", "temperature": temperature}
+        query = {"lab": "waterfall", "top_p": "0.8", "temperature": temperature}
         at = open_page("generation", text=f"The vectors {i}", query=query)
         data = component(at, "generation_waterfall")
         ids = [row["id"] for row in data["rows"][:5]]
@@ -152,7 +152,7 @@ def test_the_vectors_of_the_cases_through_the_page(
 
 
 def test_a_token_of_the_waterfall_is_worked_out(open_page: OpenPage, model: Checkpoint) -> None:
-    at = open_page("generation", text=PROMPT, query={"lab": "Waterfall"})
+    at = open_page("generation", text=PROMPT, query={"lab": "waterfall"})
     likeliest = at.selectbox(key="generation_token").value
     at.selectbox(key="generation_token").set_value(7).run()
     assert component(at, "generation_waterfall")["chosen"] in (7, likeliest)
@@ -276,7 +276,7 @@ def test_a_prompt_longer_than_the_context(open_page: OpenPage, model: Checkpoint
     assert not at.exception
 
 
-@pytest.mark.parametrize("view", ["Waterfall", "Strategies", "Tree", "1,000 draws"])
+@pytest.mark.parametrize("view", ["waterfall", "strategies", "tree", "draws"])
 def test_every_view_says_what_the_model_does_not_see(
     open_page: OpenPage, model: Checkpoint, view: str
 ) -> None:
@@ -464,7 +464,7 @@ def test_json_and_link(open_page: OpenPage, model: Checkpoint) -> None:
 def test_a_histogram_of_draws_agrees_with_the_displayed_distribution(
     open_page: OpenPage, model: Checkpoint, n: int
 ) -> None:
-    at = open_page("generation", text=PROMPT, query={"lab": "1,000 draws", "seed": "4", "top_k": "6"},
+    at = open_page("generation", text=PROMPT, query={"lab": "draws", "seed": "4", "top_k": "6"},
                    generation_n_draws=n)  # fmt: skip
     assert not at.exception
     came, due, _ = plotly(at, "generation_counts")["data"]
@@ -485,7 +485,7 @@ def test_a_histogram_of_draws_agrees_with_the_displayed_distribution(
 def test_draws_that_do_not_fit_are_found_out_and_one_token_has_nothing_to_test(
     open_page: OpenPage, model: Checkpoint
 ) -> None:
-    query = {"lab": "1,000 draws", "temperature": "0.4", "top_p": "1.0"}
+    query = {"lab": "draws", "temperature": "0.4", "top_p": "1.0"}
     at = open_page("generation", text=PROMPT, query=query, generation_against=True)
     assert "they came from another one" in captions(at)
     at.slider(key="temperature").set_value(0.0).run()
@@ -494,7 +494,7 @@ def test_draws_that_do_not_fit_are_found_out_and_one_token_has_nothing_to_test(
 
 
 def test_the_tree_is_the_engines_and_can_be_grown_and_written(open_page: OpenPage, model: Checkpoint) -> None:
-    at = open_page("generation", text=PROMPT, query={"lab": "Tree"})
+    at = open_page("generation", text=PROMPT, query={"lab": "tree"})
     assert not at.exception
     prompt = model.tokenizer.encode(PROMPT)
     root = look_ahead(model.model, prompt[-32:], breadth=3, depth=2, stop_ids={10})
@@ -520,14 +520,14 @@ def test_the_tree_is_the_engines_and_can_be_grown_and_written(open_page: OpenPag
 
 def test_a_tree_that_is_too_large_says_the_way_out(open_page: OpenPage, model: Checkpoint) -> None:
     state = {"generation_tree_breadth": 8, "generation_tree_depth": 8}
-    at = open_page("generation", text=PROMPT, query={"lab": "Tree"}, **state)
+    at = open_page("generation", text=PROMPT, query={"lab": "tree"}, **state)
     assert not at.exception
     assert "Choose a smaller breadth or depth" in at.error[0].value
 
 
 def test_strategies_are_measured_and_kept(open_page: OpenPage, shelf: Path) -> None:
     model = save_tiny(shelf, "tiny-clm")  # a vocabulary that can spell the stories
-    at = open_page("generation", text="Once upon a time, there", query={"lab": "Strategies", "tokens": "12"})
+    at = open_page("generation", text="Once upon a time, there", query={"lab": "strategies", "tokens": "12"})
     at.button(key="strategies_run").click().run()
     assert not at.exception
     (html,) = [e.proto.body for e in at.get("html") if "loupe-strategies" in e.proto.body]

@@ -21,7 +21,7 @@ from viz import TRUE, visible
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 TEXT = "the cat sat on the mat the"
-VIEWS = ["Logit lens", "Contributions", "Stream", "Switch off"]
+VIEWS = ["logit-lens", "contributions", "stream", "switch-off"]
 MODELS = {
     "stories-clm": {},
     "stories-mlm": {"objective": "mlm"},
@@ -68,7 +68,7 @@ def test_the_lens_shows_the_engines_numbers(
     open_page: OpenPage, checkpoints: dict[str, Checkpoint], model: str
 ) -> None:
     checkpoint, hidden = checkpoints[model], (3,) if model == "stories-mlm" else ()
-    at = opened(open_page, "Logit lens", model=model, query={"pos": "3"})
+    at = opened(open_page, "logit-lens", model=model, query={"pos": "3"})
     traced = looked(checkpoint, hidden=hidden)
     found = lens(checkpoint.model, traced)
     n = len(traced.ids)
@@ -76,7 +76,7 @@ def test_the_lens_shows_the_engines_numbers(
     words = plotly(at, "inside_lens")["data"][1]["text"]
     best = [visible(checkpoint.tokenizer.token_bytes(int(i)))[:4] for i in found.ids[:, :, 0].T.ravel()]
     assert all(word.replace("&lt;", "<").startswith(b[:3]) for word, b in zip(words, best, strict=True))
-    at.segmented_control(key="inside_cells").set_value("rank of the truth").run()
+    at.segmented_control(key="inside_cells").set_value("rank").run()
     known = n if model == "stories-mlm" else n - 1
     np.testing.assert_allclose(drawn(at, "inside_lens")[:known], found.true_probs.T[:known], atol=1e-6)
     ranks = [word.replace(",", "") for word in plotly(at, "inside_lens")["data"][1]["text"]]
@@ -87,7 +87,7 @@ def test_the_lens_shows_the_engines_numbers(
 def test_the_chosen_cell_is_a_whole_distribution(
     open_page: OpenPage, checkpoints: dict[str, Checkpoint], layer: int
 ) -> None:
-    at = opened(open_page, "Logit lens", inside_layer=layer, query={"pos": "4"})
+    at = opened(open_page, "logit-lens", inside_layer=layer, query={"pos": "4"})
     bars = drawn(at, "inside_cell", "x")
     assert abs(bars.sum() - 1) < 1e-6
     checkpoint = checkpoints["stories-clm"]
@@ -105,7 +105,7 @@ def test_contributions_sum_to_the_logit(
     open_page: OpenPage, checkpoints: dict[str, Checkpoint], model: str
 ) -> None:
     checkpoint, hidden = checkpoints[model], (2,) if model == "stories-mlm" else ()
-    at = opened(open_page, "Contributions", model=model, query={"pos": "2"})
+    at = opened(open_page, "contributions", model=model, query={"pos": "2"})
     traced = looked(checkpoint, hidden=hidden)
     target = int(traced.targets[2])
     found = contributions(checkpoint.model, traced, 2, target)
@@ -123,19 +123,19 @@ def test_contributions_sum_to_the_logit(
 
 
 def test_a_post_norm_model_says_what_is_held(open_page: OpenPage, checkpoints: dict[str, Checkpoint]) -> None:
-    at = opened(open_page, "Contributions", model="post", query={"pos": "2"})
+    at = opened(open_page, "contributions", model="post", query={"pos": "2"})
     traced = looked(checkpoints["post"])
     *parts, total = drawn(at, "inside_parts", "x").tolist()
     assert abs(sum(parts) - total) < 1e-5
     assert total == pytest.approx(float(traced.logits[2, int(traced.targets[2])]), abs=1e-4)
     assert "4 norms in the stream itself" in said(at)
-    at.session_state["inside"] = "Logit lens"
+    at.session_state["inside"] = "logit-lens"
     at.run()
     assert "no final norm" in said(at)
 
 
 def test_the_difference_of_two_logits(open_page: OpenPage, checkpoints: dict[str, Checkpoint]) -> None:
-    at = opened(open_page, "Contributions", query={"pos": "2"})
+    at = opened(open_page, "contributions", query={"pos": "2"})
     traced = looked(checkpoints["stories-clm"])
     order = np.argsort(-traced.logits[2]).tolist()
     token, other = order[0], order[3]
@@ -147,13 +147,13 @@ def test_the_difference_of_two_logits(open_page: OpenPage, checkpoints: dict[str
     assert r"\Delta z" in at.latex[0].value
 
 
-@pytest.mark.parametrize("shown", ["length", "MLP adds", "attention’s direction", "MLP’s share"])
+@pytest.mark.parametrize("shown", ["length", "mlp", "attention-direction", "mlp-share"])
 def test_the_stream_shows_the_engines_numbers(
     open_page: OpenPage, checkpoints: dict[str, Checkpoint], shown: str
 ) -> None:
-    at = opened(open_page, "Stream", inside_stream_shown=shown)
+    at = opened(open_page, "stream", inside_stream_shown=shown)
     found = stream(looked(checkpoints["stories-clm"]))
-    field = {"length": found.lengths, "MLP adds": found.mlp, "attention’s direction": found.attention_cosine}
+    field = {"length": found.lengths, "mlp": found.mlp, "attention-direction": found.attention_cosine}
     expected = field.get(shown, found.mlp_share)
     np.testing.assert_allclose(drawn(at, "inside_stream_map"), expected.T[:14], rtol=1e-6)
     assert ("cosine" in plotly(at, "inside_stream_map")["data"][0]["colorbar"]["title"]["text"]) == (
@@ -166,7 +166,7 @@ def test_switching_off_shows_the_change(
     open_page: OpenPage, checkpoints: dict[str, Checkpoint], model: str
 ) -> None:
     checkpoint, hidden = checkpoints[model], (3,) if model == "stories-mlm" else ()
-    at = opened(open_page, "Switch off", model=model, query={"pos": "3"})
+    at = opened(open_page, "switch-off", model=model, query={"pos": "3"})
     assert len(at.latex) == 0 and "Nothing is switched off" in said(at)
     at.session_state["inside_off_0"] = ["H2", "MLP"]
     at.run()
@@ -193,7 +193,7 @@ def test_switching_off_shows_the_change(
 
 
 def test_every_part_alone(open_page: OpenPage, checkpoints: dict[str, Checkpoint]) -> None:
-    at = opened(open_page, "Switch off")
+    at = opened(open_page, "switch-off")
     at.button(key="inside_rank").click().run()
     assert not at.exception
     table = at.dataframe[0].value
@@ -221,11 +221,11 @@ def test_any_text(open_page: OpenPage, model: str, text: str) -> None:
 
 
 def test_empty_text_has_nothing_to_show(open_page: OpenPage) -> None:
-    assert "nothing to show" in said(opened(open_page, "Logit lens", ""))
+    assert "nothing to show" in said(opened(open_page, "logit-lens", ""))
 
 
 def test_one_token_has_no_loss(open_page: OpenPage) -> None:
-    at = opened(open_page, "Switch off", "a", inside_off_0=["MLP"])
+    at = opened(open_page, "switch-off", "a", inside_off_0=["MLP"])
     assert "no loss" in said(at)
     at.button(key="inside_rank").click().run()
     assert not at.exception and "at least 2 tokens" in said(at)
@@ -243,8 +243,8 @@ def test_a_text_of_512_tokens_is_small_and_draws_a_window(
         charts = sum(len(e.proto.spec) for e in at.get("plotly_chart"))
         components = sum(len(e.proto.json) for e in at.get("bidi_component"))
         assert charts + components < 2_000_000, view
-        if view in ("Logit lens", "Stream"):
-            key = "inside_lens" if view == "Logit lens" else "inside_stream_map"
+        if view in ("logit-lens", "stream"):
+            key = "inside_lens" if view == "logit-lens" else "inside_stream_map"
             rows = plotly(at, key)["layout"]["yaxis"]["ticktext"]
             assert len(rows) == 14 and any(row.startswith("300 ") for row in rows)
             assert "Positions 290 to 303 of 0 to 511" in said(at)
@@ -252,11 +252,11 @@ def test_a_text_of_512_tokens_is_small_and_draws_a_window(
 
 
 def test_a_masked_model_does_not_see_the_chosen_token(open_page: OpenPage) -> None:
-    at = opened(open_page, "Logit lens", model="stories-mlm", query={"pos": "2"})
+    at = opened(open_page, "logit-lens", model="stories-mlm", query={"pos": "2"})
     chips = [chip for group in component(at, "inside_pos")["groups"] for chip in group["chips"]]
     assert [bool(chip.get("hidden")) for chip in chips][:4] == [False, False, True, False]
     assert "is hidden" in said(at) and "Only the token at position 2 is hidden" in said(at)
-    at.segmented_control(key="inside_cells").set_value("rank of the truth").run()
+    at.segmented_control(key="inside_cells").set_value("rank").run()
     figure = plotly(at, "inside_lens")
     framed = [s for s in figure["layout"]["shapes"] if s["line"]["color"] == TRUE]
     assert {s["y0"] for s in framed} <= {1.5}, "what the model sees and repeats is no right guess"
@@ -265,28 +265,28 @@ def test_a_masked_model_does_not_see_the_chosen_token(open_page: OpenPage) -> No
 
 
 def test_a_model_of_another_shape_keeps_no_wrong_choice(open_page: OpenPage) -> None:
-    at = opened(open_page, "Switch off", inside_off_0=["H9", "MLP"], inside_layer=77)
+    at = opened(open_page, "switch-off", inside_off_0=["H9", "MLP"], inside_layer=77)
     assert at.session_state["inside_off_0"] == ["MLP"]
-    at.session_state["inside"] = "Stream"
+    at.session_state["inside"] = "stream"
     at.run()
     assert not at.exception and at.session_state["inside_layer"] == 2
 
 
 def test_a_junk_view_in_the_address_is_the_first(open_page: OpenPage) -> None:
     at = open_page("inside", text=TEXT, query={"inside": "junk"})
-    assert not at.exception and at.session_state["inside"] == "Logit lens"
+    assert not at.exception and at.session_state["inside"] == "logit-lens"
 
 
 def test_try_this_does_something(open_page: OpenPage) -> None:
-    at = opened(open_page, "Stream")
+    at = opened(open_page, "stream")
     at.button(key="try_0").click().run()
     assert (
-        not at.exception and at.session_state["inside"] == "Logit lens" and "fox" in at.session_state["text"]
+        not at.exception and at.session_state["inside"] == "logit-lens" and "fox" in at.session_state["text"]
     )
     at.button(key="try_1").click().run()
-    assert not at.exception and at.session_state["inside"] == "Contributions"
+    assert not at.exception and at.session_state["inside"] == "contributions"
     at.button(key="try_2").click().run()
-    assert not at.exception and at.session_state["inside"] == "Switch off"
+    assert not at.exception and at.session_state["inside"] == "switch-off"
     off = [at.session_state[inside_off.key_of(layer)] for layer in range(2)]
     assert sum(len(names) for names in off) == 1 and not math.isnan(len(off))
 
@@ -295,7 +295,7 @@ def test_try_this_does_something(open_page: OpenPage) -> None:
 def test_the_head_that_is_missed_most_is_switched_off(
     open_page: OpenPage, checkpoints: dict[str, Checkpoint], model: str
 ) -> None:
-    at = opened(open_page, "Stream", model=model, query={"pos": "1"})
+    at = opened(open_page, "stream", model=model, query={"pos": "1"})
     at.button(key="try_2").click().run()
     assert not at.exception
     checkpoint, text = checkpoints[model], str(at.session_state["text"])
@@ -315,7 +315,7 @@ def test_the_head_that_is_missed_most_is_switched_off(
     assert len(plotly(at, "inside_rank_map")["data"]) > 0, "what the others cost stands below"
 
 
-@pytest.mark.parametrize("view", [None, "Stream"])
+@pytest.mark.parametrize("view", [None, "stream"])
 def test_the_view_outlives_an_empty_text(open_page: OpenPage, view: str | None) -> None:
     at = open_page("inside", text=TEXT, **({"inside": view} if view else {}))
     for text in ("", "a", "", TEXT):
@@ -323,14 +323,14 @@ def test_the_view_outlives_an_empty_text(open_page: OpenPage, view: str | None) 
         at.run()
         assert not at.exception, at.exception[0].value
     select = at.segmented_control(key="inside")
-    assert select.value == (view or "Logit lens")
+    assert select.value == (view or "logit-lens")
     at.session_state["text"] = TEXT + " cat"
     at.run()
-    assert not at.exception and at.segmented_control(key="inside").value == (view or "Logit lens")
+    assert not at.exception and at.segmented_control(key="inside").value == (view or "logit-lens")
 
 
 def test_choices_survive_a_page_change(open_page: OpenPage) -> None:
-    at = opened(open_page, "Switch off", inside_off_1=["H1"], inside_layer=1, query={"pos": "3"})
+    at = opened(open_page, "switch-off", inside_off_1=["H1"], inside_layer=1, query={"pos": "3"})
     at.switch_page("pages/tokens.py").run()
     at.switch_page("pages/inside.py").run()
     assert not at.exception and at.session_state["inside_off_1"] == ["H1"]

@@ -194,7 +194,7 @@ def test_both_masks_and_both_inputs_are_drawn_around_the_gap(open_page: OpenPage
 
 
 def test_a_training_row_shows_every_fate(open_page: OpenPage, models: Pair) -> None:
-    at = open_page("masking", text=STORY, hide="Masked batch", masking_batch_seed=4, masking_epoch=3)
+    at = open_page("masking", text=STORY, hide="masked-batch", masking_batch_seed=4, masking_epoch=3)
     tokenizer = models[1].tokenizer
     how: dict[str, Any] = {"mask_prob": 0.15, "mask_id": tokenizer.mask_id, "seed": 4}
     row = draw_masks(tokenizer.encode(STORY), **how, epoch=3)
@@ -208,20 +208,20 @@ def test_a_training_row_shows_every_fate(open_page: OpenPage, models: Pair) -> N
 
 
 def test_epochs_have_other_masks_and_an_evaluation_the_same(open_page: OpenPage, models: Pair) -> None:
-    at = open_page("masking", text=STORY, hide="Masked batch")
+    at = open_page("masking", text=STORY, hide="masked-batch")
     first = [chip["value"] for chip in chips(at, "masking_batch")]
     at.slider(key="masking_epoch").set_value(2).run()
     assert [chip["value"] for chip in chips(at, "masking_batch")] != first
     drawn = array(plotly(at, "masking_epochs")["data"][0]["z"])
     assert len({tuple(np.flatnonzero(~np.isnan(row))) for row in drawn}) > 6
-    at.segmented_control(key="masking_masks").set_value("Evaluation").run()
+    at.segmented_control(key="masking_masks").set_value("evaluation").run()
     drawn = array(plotly(at, "masking_epochs")["data"][0]["z"])
     assert len({tuple(np.flatnonzero(~np.isnan(row))) for row in drawn}) == 1
     assert set(drawn[~np.isnan(drawn)]) == {0}  # only the mask
 
 
 def test_counts_of_many_draws_stand_beside_their_bounds(open_page: OpenPage, models: Pair) -> None:
-    at = open_page("masking", text=STORY, hide="Masked batch")
+    at = open_page("masking", text=STORY, hide="masked-batch")
     tokenizer = models[1].tokenizer
     ids, how = tokenizer.encode(STORY), {"mask_prob": 0.15, "mask_id": tokenizer.mask_id, "seed": 1}
     row = draw_masks(ids, **how, epoch=1)  # type: ignore[arg-type]
@@ -234,7 +234,7 @@ def test_counts_of_many_draws_stand_beside_their_bounds(open_page: OpenPage, mod
 
 
 def test_a_row_of_four_tokens_says_how_often_nothing_is_chosen(open_page: OpenPage, models: Pair) -> None:
-    at = open_page("masking", text=STORY, hide="Masked batch")
+    at = open_page("masking", text=STORY, hide="masked-batch")
     at.button(key="batch_try_1").click().run()
     assert len(chips(at, "masking_batch")) == 4
     assert "0.85^{4} = 0.5220" in at.latex[0].value
@@ -243,7 +243,7 @@ def test_a_row_of_four_tokens_says_how_often_nothing_is_chosen(open_page: OpenPa
 
 
 def test_what_is_scored_and_what_it_is_called(open_page: OpenPage, models: Pair) -> None:
-    at = open_page("masking", text=STORY, hide="What is paid")
+    at = open_page("masking", text=STORY, hide="what-is-paid")
     (place,) = hidden(at)
     n = len(chips(at))
     scored = [metric.value for metric in at.metric if metric.label.startswith("Positions")]
@@ -262,7 +262,7 @@ def test_what_is_scored_and_what_it_is_called(open_page: OpenPage, models: Pair)
 
 @needs_shipped
 def test_the_shipped_pair_is_of_equal_size_and_each_loss_has_its_own_axis(open_page: OpenPage) -> None:
-    at = open_page("masking", text=STORY, hide="What is paid")
+    at = open_page("masking", text=STORY, hide="what-is-paid")
     assert "differ by 128 parameters" in captions(at)
     rows = at.table[0].value.set_index(at.table[0].value.columns[0])
     assert rows.loc["tokens read"].tolist() == ["18,432,000", "18,432,000"]
@@ -274,7 +274,7 @@ def test_the_shipped_pair_is_of_equal_size_and_each_loss_has_its_own_axis(open_p
     assert "masked" not in clm["layout"]["yaxis"]["title"]["text"]
     assert "masked-token" in mlm["layout"]["yaxis"]["title"]["text"]
     assert array(mlm["data"][0]["x"])[-1] == 18_432_000
-    at.segmented_control(key="masking_against").set_value("Targets scored").run()
+    at.segmented_control(key="masking_against").set_value("targets-scored").run()
     assert array(plotly(at, "masking_curve_mlm")["data"][0]["x"])[-1] == pytest.approx(2_764_800)
     assert array(plotly(at, "masking_curve_clm")["data"][0]["x"])[-1] == 18_432_000
     assert "vocabulary | 1024 ids" in words(at)  # both cards can be read
@@ -306,14 +306,14 @@ def test_the_shipped_models_take_a_typed_gap_for_a_word(open_page: OpenPage) -> 
 def test_what_cannot_be_compared_is_worked_out(open_page: OpenPage, models: Pair) -> None:
     clm, mlm = models
     ids, mask_id = clm.tokenizer.encode(STORY), mlm.tokenizer.mask_id
-    at = open_page("masking", text=STORY, hide="Not comparable", masking_second=2)
+    at = open_page("masking", text=STORY, hide="not-comparable", masking_second=2)
     (place,) = hidden(at)
     labels = [metric.label for metric in at.metric]
     assert labels == ["Perplexity (causal model)", "Masked-token perplexity (masked model)"]
     each = pseudo_log_probs(mlm.model, ids, mask_id)
     assert any("PLL}" in f.value and f"{each.sum():.3f}" in f.value for f in at.latex)
     assert [chip["value"] for chip in chips(at, "masking_in_turn")] == [brief(-float(x)) for x in each]
-    at.segmented_control(key="masking_limit").set_value("Two orders").run()
+    at.segmented_control(key="masking_limit").set_value("two-orders").run()
     formulas = [formula.value for formula in at.latex]
     found = two_orders(mlm.model, ids, (place, 2), mask_id)
     assert any(tex(found.a_first) in f and tex(found.b_first) in f for f in formulas)
@@ -321,9 +321,9 @@ def test_what_cannot_be_compared_is_worked_out(open_page: OpenPage, models: Pair
     expected = totals(mlm.model, ids, (place, 2), mask_id)
     assert any(f"{expected.pseudo:.4f}" in formula.value for formula in at.latex)
     assert any(r"p(b \mid \text{left}, a) = 1.0000" in formula.value for formula in at.latex)
-    at.segmented_control(key="masking_limit").set_value("By hand").run()
+    at.segmented_control(key="masking_limit").set_value("by-hand").run()
     assert any(r"\tfrac{4}{5} \neq 1" in formula.value for formula in at.latex)
-    at.segmented_control(key="masking_table").set_value("A joint has these").run()
+    at.segmented_control(key="masking_table").set_value("joint").run()
     assert any(r"\tfrac{34}{25} \neq 1" in formula.value for formula in at.latex)
     assert not at.exception and not at.error
 
@@ -336,7 +336,7 @@ def test_a_text_that_is_no_story_has_no_truth_and_says_where_it_stops(
     assert "No story" in captions(at) and "**wug**" in captions(at)
 
 
-VIEWS = ["One sentence", "Masked batch", "What is paid", "Not comparable"]
+VIEWS = ["one-sentence", "masked-batch", "what-is-paid", "not-comparable"]
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -345,7 +345,7 @@ def test_models_of_two_vocabularies_share_no_axis(open_page: OpenPage, shelf: Pa
     save_tiny(shelf, "tiny-mlm", objective="mlm", context_length=64)
     at = open_page("masking", text=STORY, hide=view)
     assert not at.exception and not at.error
-    if view == "One sentence":
+    if view == "one-sentence":
         assert "no common axis" in captions(at)
         assert captions(at).count("is guess") == 1  # only the masked model has such a token
         name = "".join(bytes_of(chip) for chip in chips(at) if chip.get("hidden"))
@@ -360,14 +360,14 @@ def test_1_2_and_128_tokens_with_one_and_with_all_hidden(
     tokenizer = save_tiny(shelf, "tiny-clm", context_length=128).tokenizer
     save_tiny(shelf, "tiny-mlm", objective="mlm", context_length=128)
     at = open_page("masking", text=of_length(tokenizer, n), hide=view)
-    strip = "masking_batch" if view == "Masked batch" else hiding.STRIP
+    strip = "masking_batch" if view == "masked-batch" else hiding.STRIP
     assert len(chips(at, strip)) == n
     assert not at.exception and not at.error
     at.session_state["_masking_hidden"] = {"about": at.session_state["_masking_hidden"]["about"],
                                            "chosen": set(range(n))}  # fmt: skip
     at.run()
     assert not at.exception and not at.error
-    if view != "Masked batch":
+    if view != "masked-batch":
         assert hidden(at) == list(range(n))
 
 
@@ -398,7 +398,7 @@ def test_the_pair_is_started_with_one_button_and_found_again(
         return [self.create(spec, owner) for spec in specs]
 
     monkeypatch.setattr(RunStore, "start_many", start_many)
-    at = open_page("masking", hide="Train a pair")
+    at = open_page("masking", hide="train-a-pair")
     assert at.button(key="pair_start").disabled and "blank" in captions(at)
     at.button(key="pair_try_0").click().run()
     assert "parameters" in captions(at)
@@ -423,13 +423,13 @@ def test_the_pair_is_started_with_one_button_and_found_again(
     at.run()
     at.button(key="pair_use").click().run()
     assert at.session_state["model"] == f"run:{runs['causal'].id}"
-    assert at.session_state["partner"].endswith(f"({runs['masked'].id[-4:]})")
+    assert at.session_state["partner"] == f"run:{runs['masked'].id}"
     assert at.session_state["text"] and at.session_state["text"] in NURSERY
     assert plotly(at, "masking_left") and plotly(at, "masking_both")
     assert "no common axis" not in captions(at)  # one vocabulary
-    at.segmented_control(key="hide").set_value("What is paid").run()
+    at.segmented_control(key="hide").set_value("what-is-paid").run()
     assert "differ by 64 parameters" in captions(at)
-    at.segmented_control(key="hide").set_value("Meaning").run()  # in words that both can spell
+    at.segmented_control(key="hide").set_value("meaning").run()  # in words that both can spell
     assert at.text_area(key="masking_meaning_a").value in NURSERY
     assert plotly(at, "masking_meaning_lines") and not at.warning
     assert not at.exception and not at.error
@@ -451,7 +451,7 @@ def test_empty_text_and_missing_models(open_page: OpenPage, shelf: Path) -> None
     assert "no model yet" in open_page("masking", text=STORY).info[0].value
     save_tiny(shelf, "tiny-clm", context_length=64)
     assert "no masked model" in open_page("masking", text=STORY).info[0].value
-    assert open_page("masking", text=STORY, hide="Train a pair").button(key="pair_start")
+    assert open_page("masking", text=STORY, hide="train-a-pair").button(key="pair_start")
     (shelf / "tiny-clm").rename(shelf.parent / "away")
     save_tiny(shelf, "tiny-mlm", objective="mlm", context_length=64)
     at = open_page("masking", text=STORY)
@@ -506,9 +506,9 @@ def test_two_orders_tie_out(four: tuple[float, float, float, float]) -> None:
 
 
 def test_the_tables_by_hand_are_of_no_text(open_page: OpenPage, models: Pair) -> None:
-    at = open_page("masking", text=STORY, hide="Not comparable")
+    at = open_page("masking", text=STORY, hide="not-comparable")
     assert "Both are e to the mean surprise" in words(at)
-    at.segmented_control(key="masking_limit").set_value("By hand").run()
+    at.segmented_control(key="masking_limit").set_value("by-hand").run()
     assert not [e for e in at.slider if e.key == hiding.SHARE]
-    at = open_page("masking", text="[MASK] was", hide="Not comparable")
+    at = open_page("masking", text="[MASK] was", hide="not-comparable")
     assert "Both are e to" not in words(at)

@@ -19,7 +19,7 @@ from ui import fill_data, hiding, worked_fill
 from ui.worked import tex
 from viz import clip, escape, visible
 
-VIEW = {"hide": "Fill blanks"}
+VIEW = {"hide": "fill-blanks"}
 STORY = "Once upon a time, there was a princess called Nora. She"
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 TEXTS = ["a", "ab", MARKUP, "🙂👨‍👩‍👧 é", "[MASK]", "the [MASK] sat [MASK]", "x " * 300]
@@ -104,7 +104,7 @@ def test_every_way_shows_what_the_engine_fills(open_page: OpenPage, models: Pair
 @pytest.mark.parametrize("way", ["one_pass", "left_to_right", "surest", "gibbs", "causal", "rescored"])
 def test_every_way_can_be_looked_at_step_by_step(way: str, open_page: OpenPage, models: Pair) -> None:
     at = with_gaps(open_page("masking", query=VIEW, text=STORY), 3, 5)
-    at = in_part(at, "Step by step", masking_fill_way=way)
+    at = in_part(at, "step-by-step", masking_fill_way=way)
     assert not at.exception
     last = 20 if way == "gibbs" else 2
     assert at.slider(key="masking_fill_step").value == last
@@ -118,7 +118,7 @@ def test_every_way_can_be_looked_at_step_by_step(way: str, open_page: OpenPage, 
 
 
 def test_playing_starts_over_and_a_new_filling_is_shown_whole(open_page: OpenPage, models: Pair) -> None:
-    at = in_part(with_gaps(open_page("masking", query=VIEW, text=STORY), 3, 5), "Step by step")
+    at = in_part(with_gaps(open_page("masking", query=VIEW, text=STORY), 3, 5), "step-by-step")
     at.button(key="masking_fill_play").click().run()
     assert at.slider(key="masking_fill_step").value == 0
     assert at.button(key="masking_fill_play").label == "Pause"
@@ -129,12 +129,12 @@ def test_playing_starts_over_and_a_new_filling_is_shown_whole(open_page: OpenPag
 
 def test_one_blank_is_rescored_over_the_whole_vocabulary(open_page: OpenPage, models: Pair) -> None:
     at = with_gaps(open_page("masking", query=VIEW, text=STORY), 5)
-    at = in_part(at, "Step by step", masking_fill_way="rescored")
+    at = in_part(at, "step-by-step", masking_fill_way="rescored")
     clm, mlm = models
     V, ids = mlm.tokenizer.vocab_size, ids_of(models, STORY)
     assert f"All {V:,} fillings were tried" in words(at)
-    assert "With one blank the first three ways are the same" in words(in_part(at, "All ways"))
-    at = in_part(at, "Step by step", masking_fill_way="rescored")
+    assert "With one blank the first three ways are the same" in words(in_part(at, "all-ways"))
+    at = in_part(at, "step-by-step", masking_fill_way="rescored")
     found = infill.rescore(clm.model, ids, [5], tried=V)
     table = next(d for d in at.dataframe if "share" in d.value.columns).value
     np.testing.assert_allclose(table["share"], found.shares[:6], rtol=1e-5)
@@ -163,7 +163,7 @@ def test_buttons_hide_five_and_a_row_and_a_word(open_page: OpenPage, models: Pai
     assert "Nothing is hidden" in words(at) and not at.exception
 
 
-@pytest.mark.parametrize("part", ["All ways", "Step by step"])
+@pytest.mark.parametrize("part", ["all-ways", "step-by-step"])
 @pytest.mark.parametrize(
     "text", ["a", "ab", MARKUP, "🙂👨‍👩‍👧 é", "[MASK]", "the [MASK] sat [MASK]", "x " * 300]
 )
@@ -214,7 +214,7 @@ def test_the_measurement_waits_to_be_asked_and_counts(open_page: OpenPage, shelf
     clm = save_tiny(shelf, "tiny-clm", context_length=300)
     mlm = save_tiny(shelf, "tiny-mlm", objective="mlm", context_length=300)
     small = {"masking_right_stories": 10, "masking_right_blanks": 2, "masking_right_seed": 4}
-    at = in_part(open_page("masking", query=VIEW, text=STORY), "How often right", **small)
+    at = in_part(open_page("masking", query=VIEW, text=STORY), "how-often-right", **small)
     assert not at.exception and not at.dataframe
     at.button(key="masking_right_go").click().run()
     assert not at.exception
@@ -243,7 +243,7 @@ def test_the_measurement_waits_to_be_asked_and_counts(open_page: OpenPage, shelf
 
 
 def test_stories_that_do_not_fit_are_said(open_page: OpenPage, models: Pair) -> None:
-    at = in_part(open_page("masking", query=VIEW, text=STORY), "How often right")
+    at = in_part(open_page("masking", query=VIEW, text=STORY), "how-often-right")
     at.button(key="masking_right_go").click().run()
     assert "No story fits the context of 64 tokens" in words(at) and not at.exception
 

@@ -14,7 +14,7 @@ from tests.pages.tiny import array, save_tiny
 from ui import masking_meaning, meaning_data
 from ui.words import literal
 
-VIEW = {"hide": "Meaning"}
+VIEW = {"hide": "meaning"}
 
 
 def words(at: AppTest) -> str:
@@ -91,7 +91,7 @@ def test_words_of_several_tokens_are_said(open_page: OpenPage, shelf: Path) -> N
 
 
 def test_uses_of_a_word_and_what_both_sides_buy(open_page: OpenPage, models: Pair) -> None:
-    at = put(open_page("masking", query=VIEW), part="All its uses")
+    at = put(open_page("masking", query=VIEW), part="all-uses")
     assert not at.exception
     uses = contexts.uses_of(models[0].tokenizer, "cold", meaning_data.USES, 1, context_length=64)
     told = words(at)
@@ -109,14 +109,14 @@ def test_uses_of_a_word_and_what_both_sides_buy(open_page: OpenPage, models: Pai
 
 
 def test_a_word_that_no_story_has(open_page: OpenPage, models: Pair) -> None:
-    at = put(open_page("masking", query=VIEW), part="All its uses", used="zebra*")
+    at = put(open_page("masking", query=VIEW), part="all-uses", used="zebra*")
     assert "stands in 0 of 1,000 stories" in words(at) and not at.exception
 
 
 @pytest.mark.parametrize("pooling", ["mean", "last"])
 def test_the_nearest_sentences_are_the_engine_s(pooling: str, open_page: OpenPage, models: Pair) -> None:
     at = open_page("masking", query=VIEW)
-    at = put(at, part="Nearest sentences", own="She found a blue hat.", pooling=pooling)
+    at = put(at, part="nearest-sentences", own="She found a blue hat.", pooling=pooling)
     assert not at.exception and "Nearest to: She found a blue hat." in words(at)
     known = contexts.story_sentences(meaning_data.SENTENCES, 1)
     for side, checkpoint in enumerate(models):
@@ -132,7 +132,7 @@ def test_the_nearest_sentences_are_the_engine_s(pooling: str, open_page: OpenPag
 
 
 def test_a_sentence_of_the_set_is_not_its_own_neighbour(open_page: OpenPage, models: Pair) -> None:
-    at = put(open_page("masking", query=VIEW), part="Nearest sentences", sentence=7)
+    at = put(open_page("masking", query=VIEW), part="nearest-sentences", sentence=7)
     known = contexts.story_sentences(meaning_data.SENTENCES, 1)
     assert len(at.table) == 2
     assert all(literal(known[7]) not in list(table.value["sentence"]) for table in at.table)
@@ -141,20 +141,20 @@ def test_a_sentence_of_the_set_is_not_its_own_neighbour(open_page: OpenPage, mod
 def test_texts_are_kept_while_another_part_is_looked_at(open_page: OpenPage, models: Pair) -> None:
     at = put(open_page("masking", query=VIEW), a="a fox ran", b="the fox sat")
     assert at.selectbox(key="masking_meaning_word").value == "fox"
-    at = put(at, part="Nearest sentences")
-    at = put(at, part="A word in two texts")
+    at = put(at, part="nearest-sentences")
+    at = put(at, part="two-texts")
     assert at.text_area(key="masking_meaning_a").value == "a fox ran"
     assert at.selectbox(key="masking_meaning_word").value == "fox"
 
 
-@pytest.mark.parametrize("part", ["A word in two texts", "All its uses", "Nearest sentences"])
+@pytest.mark.parametrize("part", ["two-texts", "all-uses", "nearest-sentences"])
 def test_without_a_causal_model_one_side_is_left(part: str, open_page: OpenPage, shelf: Path) -> None:
     save_tiny(shelf, "tiny-mlm", objective="mlm", context_length=64)
     at = put(open_page("masking", query=VIEW), part=part)
     assert "There is no causal model" in words(at) and not at.exception
 
 
-@pytest.mark.parametrize("part", ["A word in two texts", "All its uses", "Nearest sentences"])
+@pytest.mark.parametrize("part", ["two-texts", "all-uses", "nearest-sentences"])
 def test_a_vocabulary_that_can_t_spell_the_stories(part: str, open_page: OpenPage, shelf: Path) -> None:
     few = char_tokenizer("Once upon a time, cold")
     save_tiny(shelf, "tiny-mlm", objective="mlm", tokenizer=few, context_length=64)
@@ -164,7 +164,7 @@ def test_a_vocabulary_that_can_t_spell_the_stories(part: str, open_page: OpenPag
     assert at.warning or at.info
 
 
-@pytest.mark.parametrize("part", ["A word in two texts", "All its uses", "Nearest sentences"])
+@pytest.mark.parametrize("part", ["two-texts", "all-uses", "nearest-sentences"])
 def test_a_model_that_diverged_is_said(part: str, open_page: OpenPage, models: Pair, shelf: Path) -> None:
     mlm = models[1]
     mlm.model.blocks[0].mlp.down.weight.data.fill_(1e38)  # finite, but what comes out is not

@@ -68,7 +68,7 @@ def bars(at: AppTest) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("k", [5, 20])
 def test_bars_are_the_engine_s_and_add_up_to_one(open_page: OpenPage, checkpoint: Checkpoint, k: int) -> None:
-    at = opened(open_page, STORY, bars=k)
+    at = opened(open_page, STORY, bars=str(k))
     probs = metrics.softmax(looked(checkpoint, STORY).logits[-1])
     drawn = tiny.array(bars(at)[0]["x"])
     assert len(drawn) == k + 1
@@ -117,7 +117,7 @@ def test_where_no_story_goes_on_nothing_true_is_shown(open_page: OpenPage) -> No
 def test_strip_and_table_show_each_token_s_surprise(
     open_page: OpenPage, checkpoint: Checkpoint, unit: str
 ) -> None:
-    at = opened(open_page, STORY, unit=unit, query={"look": "Surprise"})
+    at = opened(open_page, STORY, unit=unit, query={"look": "surprise"})
     traced = looked(checkpoint, STORY)
     scores = metrics.next_token_scores(traced.logits, traced.ids.tolist())
     surprise = -scores.log_probs / (1 if unit == "nats" else math.log(2))
@@ -142,7 +142,7 @@ def value(shown: str) -> float:
 def test_the_chain_rule_s_product_is_the_probability_of_the_text(
     open_page: OpenPage, checkpoint: Checkpoint
 ) -> None:
-    at = opened(open_page, STORY, query={"look": "Chain rule"})
+    at = opened(open_page, STORY, query={"look": "chain-rule"})
     table = at.dataframe[0].value
     traced = looked(checkpoint, STORY)
     probs = [metrics.softmax(traced.logits[t])[traced.ids[t + 1]] for t in range(len(traced.ids) - 1)]
@@ -159,7 +159,7 @@ def test_the_chain_rule_s_product_is_the_probability_of_the_text(
 
 
 def test_the_chain_rule_in_bits(open_page: OpenPage, checkpoint: Checkpoint) -> None:
-    at = opened(open_page, STORY, unit="bits", query={"look": "Chain rule"})
+    at = opened(open_page, STORY, unit="bits", query={"look": "chain-rule"})
     table, traced = at.dataframe[0].value, looked(checkpoint, STORY)
     logs = metrics.next_token_scores(traced.logits, traced.ids.tolist()).log_probs / math.log(2)
     np.testing.assert_allclose(table["log₂ p"], logs, rtol=1e-9)
@@ -173,20 +173,20 @@ def test_the_chain_rule_in_bits(open_page: OpenPage, checkpoint: Checkpoint) -> 
 @pytest.mark.parametrize(
     ("view", "words"),
     [
-        ("One position", "Choose one"),
-        ("Best guesses", "is marked"),
-        ("Surprise", "has a frame"),
-        ("Chain rule", "or worse."),
+        ("one-position", "Choose one"),
+        ("best-guesses", "is marked"),
+        ("surprise", "has a frame"),
+        ("chain-rule", "or worse."),
     ],
 )
 def test_what_choosing_a_token_does_is_said(open_page: OpenPage, view: str, words: str) -> None:
     at = opened(open_page, STORY, query={"look": view, "pos": "3"})
     caption = next(c.value for c in at.caption if "blind guess" in c.value)
-    assert words in caption and ("Choose one" in caption) == (view == "One position")
+    assert words in caption and ("Choose one" in caption) == (view == "one-position")
     assert "a blind guess among 400, or worse" in caption
-    if view == "Best guesses":
+    if view == "best-guesses":
         assert plotly(at, "next_token_guesses")["layout"]["yaxis"]["ticktext"][3].startswith("<b>3 ")
-    if view == "Surprise":
+    if view == "surprise":
         assert plotly(at, "next_token_surprise")["data"][0]["marker"]["line"]["width"][3] == 2
 
 
@@ -201,11 +201,11 @@ def test_characters_are_counted_from_0(open_page: OpenPage) -> None:
 
 
 def test_unit_and_measure_are_in_the_address(open_page: OpenPage) -> None:
-    query = {"unit": "bits", "measure": "log p", "bars": "12", "pos": "2"}
+    query = {"unit": "bits", "measure": "log-p", "bars": "12", "pos": "2"}
     at = opened(open_page, STORY, query=query)
     assert at.segmented_control(key="unit").value == "bits"
-    assert at.segmented_control(key="measure").value == "log p"
-    assert at.segmented_control(key="bars").value == 12
+    assert at.segmented_control(key="measure").value == "log-p"
+    assert at.segmented_control(key="bars").value == "12"
     assert "(bits)" in plotly(at, "next_token_bars")["layout"]["xaxis"]["title"]["text"]
 
 
@@ -216,7 +216,7 @@ def test_one_window_is_no_windows(open_page: OpenPage) -> None:
 
 def test_every_view_shows_the_engine_s_numbers(open_page: OpenPage, checkpoint: Checkpoint) -> None:
     traced = looked(checkpoint, STORY)
-    at = opened(open_page, STORY, query={"look": "Surprise"})
+    at = opened(open_page, STORY, query={"look": "surprise"})
     drawn = tiny.array(plotly(at, "next_token_surprise")["data"][0]["y"])
     scores = metrics.next_token_scores(traced.logits, traced.ids.tolist())
     assert np.isnan(drawn[0])
@@ -224,18 +224,18 @@ def test_every_view_shows_the_engine_s_numbers(open_page: OpenPage, checkpoint: 
     true = Oracle(default_grammar(), checkpoint.tokenizer).distributions(checkpoint.tokenizer.encode(STORY))
     kl = tiny.array(plotly(at, "next_token_kl")["data"][0]["y"])
     np.testing.assert_allclose(kl, metrics.kl_divergence(true, traced.probs()), rtol=1e-5)
-    at = opened(open_page, STORY, query={"look": "Best guesses"})
+    at = opened(open_page, STORY, query={"look": "best-guesses"})
     drawn = tiny.array(plotly(at, "next_token_guesses")["data"][0]["z"])
     np.testing.assert_allclose(drawn, -np.sort(-traced.probs())[:, :6], atol=1e-6)
 
 
 def test_where_nothing_is_true_there_is_no_kl(open_page: OpenPage) -> None:
-    at = opened(open_page, "zz top of the charts", query={"look": "Surprise"})
+    at = opened(open_page, "zz top of the charts", query={"look": "surprise"})
     assert not [e for e in at.get("plotly_chart") if "next_token_kl" in e.proto.id and "nan" in e.proto.spec]
-    opened(open_page, "abab", model="three-letters", query={"look": "Surprise"})
+    opened(open_page, "abab", model="three-letters", query={"look": "surprise"})
 
 
-@pytest.mark.parametrize("quantity", ["logit", "log p"])
+@pytest.mark.parametrize("quantity", ["logit", "log-p"])
 @pytest.mark.parametrize("unit", ["nats", "bits"])
 def test_logits_and_log_probabilities_can_be_redone_by_hand(
     open_page: OpenPage, checkpoint: Checkpoint, quantity: str, unit: str
@@ -250,7 +250,7 @@ def test_logits_and_log_probabilities_can_be_redone_by_hand(
     np.testing.assert_allclose(drawn[:8], expected, rtol=1e-5)
     axis = plotly(at, "next_token_bars")["layout"]["xaxis"]["title"]["text"]
     assert f"({len(logits) - len(drawn)} more tokens are not drawn)" in axis
-    assert (f"({unit})" in axis) == (quantity == "log p")
+    assert (f"({unit})" in axis) == (quantity == "log-p")
     formula = next(element.value for element in at.latex if "LSE" in element.value)
     written = float(formula.split("e^{z_j} = ")[1].split("\\")[0])
     assert written == pytest.approx(log_sum, rel=1e-3)
@@ -271,7 +271,7 @@ LONG = (STORY + " fox called Lily. ") * 12
 
 
 def long_view(open_page: OpenPage, text: str, **state: object) -> AppTest:
-    return opened(open_page, text, query={"look": "Any length"}, **state)
+    return opened(open_page, text, query={"look": "any-length"}, **state)
 
 
 @pytest.mark.parametrize("share", [1, 2, 8])
@@ -356,7 +356,7 @@ def test_any_length_names_unknown_characters(open_page: OpenPage) -> None:
     assert "'d'" in said(long_view(open_page, "abd?", model="three-letters")).replace("\\", "")
 
 
-@pytest.mark.parametrize("view", ["One position", "Any length"])
+@pytest.mark.parametrize("view", ["one-position", "any-length"])
 def test_s11_a_diverged_model_is_a_sentence(open_page: OpenPage, view: str) -> None:
     at = opened(open_page, STORY, model="wild", query={"look": view})
     assert "not finite" in said(at) and not at.get("plotly_chart")
@@ -426,7 +426,7 @@ def test_a_vocabulary_of_one_token(open_page: OpenPage) -> None:
 
 
 def test_fewer_tokens_than_bars(open_page: OpenPage) -> None:
-    at = opened(open_page, "abc", model="three-letters", bars=20)
+    at = opened(open_page, "abc", model="three-letters", bars="20")
     drawn = tiny.array(bars(at)[0]["x"])
     assert len(drawn) == 3 and abs(drawn.sum() - 1) < 1e-6
 
@@ -461,11 +461,11 @@ def test_a_new_text_is_looked_at_from_its_end(open_page: OpenPage) -> None:
 
 def test_choices_survive_a_page_change(open_page: OpenPage) -> None:
     at = opened(open_page, STORY, query={"pos": "2"})
-    at.segmented_control(key="bars").set_value(12).run()
+    at.segmented_control(key="bars").set_value("12").run()
     at.segmented_control(key="unit").set_value("bits").run()
     at.switch_page("pages/tokens.py").run()
     at.switch_page("pages/next_token.py").run()
-    assert at.segmented_control(key="bars").value == 12
+    assert at.segmented_control(key="bars").value == "12"
     assert at.segmented_control(key="unit").value == "bits"
     assert "After token 2" in " ".join(element.value for element in at.subheader)
 

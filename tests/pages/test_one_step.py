@@ -18,7 +18,7 @@ from tests.pages.tiny import array, save_tiny
 from ui import resources
 
 VIEW = {"watch": "one-step"}
-STAGES = ("1 Batch", "2 Loss", "3 Gradients", "4 Update", "5 Before and after")
+STAGES = ("batch", "loss", "gradients", "update", "before-and-after")
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from ui import runs_words
 
 def test_every_setting_that_can_differ_has_a_name_for_people() -> None:
     names = {f.name for config in (ModelConfig, TrainConfig) for f in fields(config)}
-    assert names - set(run_sets._BOOKKEEPING) <= set(runs_words.NAMES)
+    assert names - set(run_sets._BOOKKEEPING) <= set(runs_words.say.table("name"))
 
 
 def test_things_of_one_name_are_told_apart_by_their_fingerprints() -> None:

@@ -113,8 +113,8 @@ def test_products_add_up_to_the_dot_product_that_is_written() -> None:
 
 def test_hidden_keys_add_exactly_nothing_to_the_sum() -> None:
     shown = worked_attention.row(worked_attention.written_row([0.0, math.log(3.0)], 1), 4)
-    assert re.search(r"\\underbrace\{4\.0+\}_\{2\\text\{ keys\}\}", shown), shown
-    assert r"\underbrace{0}_{4\text{ hidden keys: }" in shown
+    assert re.search(r"\\underbrace\{4\.0+\}_\{\\text\{2 keys\}\}", shown), shown
+    assert r"\underbrace{0}_{\text{4 hidden keys: }" in shown
     one = worked_attention.written_row([0.0], 1)
     assert "hidden" not in worked_attention.row(one, 0)
-    assert r"_{1\text{ hidden key: }" in worked_attention.row(one, 1)
+    assert r"_{\text{1 hidden key: }" in worked_attention.row(one, 1)

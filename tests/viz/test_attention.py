@@ -149,7 +149,7 @@ def test_cells_can_be_pressed_up_to_a_limit():
     assert points.customdata[6] == fig.data[0].customdata[0, 6]
     assert [(s.x0, s.x1) for s in fig.layout.shapes] == [(-0.5, 6.5), (0.5, 1.5)]
     large = viz.attention_map(["t"] * 41, causal(41), objective="clm", press=True)
-    assert all(t.name != "cells to press" for t in large.data)
+    assert all(t.name != "cells:press" for t in large.data)
 
 
 def test_part_of_a_text_is_counted_as_in_the_text():

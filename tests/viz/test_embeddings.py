@@ -133,7 +133,7 @@ def test_the_map_draws_every_token_once_on_fixed_axes(k):
     ends = np.array([[-4.0, 4.0]] * k)
     fig = viz.token_map(
         points, [f"t{i}" for i in range(30)], limits=ends, shares=np.array([0.123, 0.05, 0.01][:k]),
-        labelled=[4, 7, 9], chosen=7, trail=trail, at=2, fitted=" at step 10",
+        labelled=[4, 7, 9], chosen=7, trail=trail, at=2, fitted="10",
     )  # fmt: skip
     groups = {trace.name: trace for trace in fig.data}
     drawn = np.concatenate(

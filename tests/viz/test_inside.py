@@ -52,7 +52,7 @@ def test_every_cell_can_be_pressed_up_to_a_limit(monkeypatch):
     assert list(points.customdata) == ["h", "i", "&lt;i&gt;", "k<br>l", "m", "n"]
     assert points.marker.opacity == points.unselected.marker.opacity == 0
     monkeypatch.setattr("viz.inside.MOST_PRESSED", 5)
-    assert all(t.name != "cells to press" for t in drawn().data)
+    assert all(t.name != "cells:press" for t in drawn().data)
 
 
 def test_the_chosen_cell_and_those_that_came_true_are_framed():

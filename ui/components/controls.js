@@ -2,11 +2,17 @@
 const KINDS = ["stSlider", "stSelectbox", "stMultiSelect", "stButtonGroup", "stCheckbox", "stNumberInput", "stTextInput",
   "stTextArea", "stRadio", "stFileUploader", "stPopover", "stButton", "stDownloadButton"]
 const PREFIX = "st-key-"
+const EVERYWHERE = /^(download|csv|save)_/ // what each figure gives away
 const MOST = 60
 
+function textOf(element) {
+  const copy = element?.cloneNode(true)
+  copy?.querySelectorAll("[data-testid=stIconMaterial], svg").forEach((icon) => icon.remove())
+  return (copy?.textContent || "").trim()
+}
+
 function labelOf(element) {
-  const label = element.querySelector("[data-testid=stWidgetLabel]")
-  const text = (label?.textContent || element.querySelector("button")?.textContent || "").trim()
+  const text = textOf(element.querySelector("[data-testid=stWidgetLabel]")) || textOf(element.querySelector("button"))
   const named = element.querySelector("[aria-label]")?.getAttribute("aria-label")
   return (text || named || "").replace(/\s+/g, " ").slice(0, 80)
 }
@@ -23,7 +29,7 @@ function found() {
       || element.matches(`[data-testid=${kind}]`))
     const inTry = element.closest('[class*="st-key-try_this"]')
     const label = labelOf(element)
-    if (key && isControl && label && !inTry && !list.some((one) => one.key === key)) list.push({ key, label })
+    if (key && isControl && label && !EVERYWHERE.test(key) && !inTry && !list.some((one) => one.key === key)) list.push({ key, label })
   }
   return list.slice(0, MOST)
 }

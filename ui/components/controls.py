@@ -1,4 +1,4 @@
-"""Which controls are on the page now, as the browser sees them: their keys, and their labels in its language."""
+"""Which controls are on the page now, as the browser sees them: their keys and their labels."""
 
 import re
 from typing import Any, NamedTuple

@@ -23,4 +23,9 @@ def copy_text(label: str, text: str, *, key: str) -> None:
         text: what is copied, blanks and line ends included.
         key: of the component.
     """
-    _COMPONENT(key=key, data={"label": label, "text": text, "words": say.table("words")}, width="content", height="content")
+    _COMPONENT(
+        key=key,
+        data={"label": label, "text": text, "words": say.table("words")},
+        width="content",
+        height="content",
+    )

@@ -27,7 +27,7 @@ def boxes(
 
     Args:
         lanes: for each row `boxes`, and perhaps `label` and `color`. A box has `name`, `title`, `leads`
-            (where it leads, for a pointer and for screen readers) and perhaps `below` (a second line) and `lit`.
+            (said of it to a pointer and to screen readers) and perhaps `below` (a second line) and `lit`.
         key: of the component.
         label: the picture's name for screen readers.
         start: a box from which all rows go out.

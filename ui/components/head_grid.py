@@ -14,7 +14,10 @@ from wording import words
 say = words("ui.component_head_grid")
 
 _COMPONENT = st.components.v2.component(
-    "loupe_head_grid", html=asset("head_grid.html"), css=asset("head_grid.css"), js=asset("fill.js") + asset("head_grid.js")
+    "loupe_head_grid",
+    html=asset("head_grid.html"),
+    css=asset("head_grid.css"),
+    js=asset("fill.js") + asset("head_grid.js"),
 )
 
 

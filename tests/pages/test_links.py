@@ -1,0 +1,302 @@
+"""Links that bring settings and hide controls: whole, checked, harmless."""
+
+import ast
+import importlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import ROOT, OpenPage
+from ui import link_hidden, link_settings, nav
+
+PAGES = [info.name for info in nav.PAGES]
+STORY = "Once upon a time, there was a dog called Max. He"
+
+INPUTS = {
+    "slider", "select_slider", "selectbox", "multiselect", "segmented_control", "pills", "radio", "toggle",
+    "checkbox", "number_input", "text_input", "text_area", "file_uploader",
+}  # fmt: skip
+SELECTIONS = {"token_strip", "head_grid", "token_tree", "token_table", "merge_chips", "stage_bars", "moments"}
+
+# Inputs that a link does not bring along, and why.
+NOT_SHARED = {
+    r"(no_)?model|text|lang|projector": "of the frame: they stand in the address, or belong to a person",
+    r"link_.*|\*_qr_large_on": "the panel that makes the link",
+    r"class_link_.*|people_.*|teacher_.*": "about a person or a class, not about a page",
+    r".*_file|.*_upload": "a file lies on one computer",
+    r"(training|merges)_encoding|pair_.*(text|paste|encoding)": "belongs to a file, or starts a training",
+    r"training_(all|compare)|runs_(chosen|one|first_.*|second_.*|name_.*)": "names runs of one browser",
+    r"class_.*": "names runs of one server",
+    r"experiments_guess_.*": "a prediction is each student's own",
+    r"training_delete_.*|training_use_.*": "an act, not a setting",
+    r"generation_branch": "names what one person wrote",
+    r"(exercise|exercises|guess|lesson|lessons|glossary)_.*": "answers are each student's own",
+    r"tokens_(other|table)|merges_(chips|strip)": "another look at a place that is shared",
+    r"generation_(strip|dice|tree|waterfall|stages|draws)|.*_dice": "what was drawn, not what was set",
+    r"masking_(strip|fill_strip|paid_.*|batch)|limits_.*|masking_sentence.*": "follow from the gaps",
+    r"next_token_long_strip|step_batch_.*|tokens_head_.*|tokens_sentence_.*": "only looked at",
+    r"time_machine|step_losses|step_place": "the parts of it are shared one by one",
+    r"inside_pos|home_tokens": "stands in the address",
+}
+
+
+def unshared(key: str) -> bool:
+    return any(re.fullmatch(pattern, key) for pattern in NOT_SHARED)
+
+
+def registered(key: str) -> bool:
+    """Whether some page's link holds a key; an `*` in it stands for what is known only later."""
+    patterns = [pattern for settings in link_settings.SETTINGS.values() for pattern in settings]
+    tried = key.replace("*", "x1")
+    return any(pattern == key or link_settings._matches(pattern, tried) for pattern in patterns)
+
+
+def written_key(node: ast.expr, names: dict[str, Any]) -> str | None:
+    """A session key as it stands in the code, with `*` for what is put in later; None if it is not there."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        parts = [v.value if isinstance(v, ast.Constant) else "*" for v in node.values]
+        return "".join(map(str, parts))
+    if isinstance(node, ast.Name):
+        found = names.get(node.id)
+        return found if isinstance(found, str) else None
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        found = getattr(names.get(node.value.id), node.attr, None)
+        return found if isinstance(found, str) else None
+    return None
+
+
+def keyed_inputs(path: Path) -> Iterator[tuple[str, int]]:
+    tree = ast.parse(path.read_text("utf-8"))
+    if path.parent.name == "pages":  # a page runs when it is imported
+        names = {
+            target.id: ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+    else:
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        names = vars(importlib.import_module(module))
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name not in INPUTS | SELECTIONS:
+            continue
+        keys = [word.value for word in node.keywords if word.arg == "key"]
+        bound = any(word.arg == "bind" for word in node.keywords)
+        if keys and not bound and (key := written_key(keys[0], names)) is not None:
+            yield key, node.lineno
+
+
+@pytest.mark.parametrize(
+    "path", sorted([*(ROOT / "pages").glob("*.py"), *(ROOT / "ui").glob("*.py")]), ids=lambda p: p.stem
+)
+def test_every_input_stands_in_a_link_or_is_said_not_to(path: Path) -> None:
+    for key, line in keyed_inputs(path):
+        assert registered(key) or unshared(key), (
+            f"{path.name} line {line}: put {key!r} into ui/link_settings.py, or say here why not"
+        )
+
+
+def inputs_on(at: AppTest) -> list[str]:
+    kinds = ("slider", "select_slider", "selectbox", "multiselect", "button_group", "radio", "toggle",
+             "checkbox", "number_input", "text_input", "text_area")  # fmt: skip
+    return [element.key for kind in kinds for element in getattr(at.main, kind) if element.key]
+
+
+VIEWS = {
+    "tokens": "view", "embeddings": "vectors", "inside": "inside", "training": "watch", "masking": "hide",
+    "generation": "lab", "next_token": "look",
+}  # fmt: skip
+
+
+def each_view(open_page: OpenPage, name: str, **query: str) -> Iterator[AppTest]:
+    """The page in each of its views, each in a session of its own."""
+    first = open_page(name, query=query, text=STORY)
+    yield first
+    key = VIEWS.get(name)
+    _, options = first.session_state["_choices"].get(key, ("", {}))
+    for view in list(options)[1:]:
+        yield open_page(name, query={**query, str(key): view}, text=STORY)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_input_that_a_page_draws_is_known(open_page: OpenPage, name: str) -> None:
+    for at in each_view(open_page, name):
+        in_address = set(at.session_state["_choices"]) | BOUND
+        unknown = [
+            key
+            for key in inputs_on(at)
+            if not (link_settings.setting(name, key) or unshared(key) or key in in_address)
+        ]
+        assert not unknown, f"put them into ui/link_settings.py, under {name}"
+
+
+BOUND = {  # in the address by Streamlit itself
+    "temperature", "top_k", "top_p", "min_p", "penalty", "seed", "tokens", "partner", "other", "class_large",
+    "study", "measure", "bars", "vectors", "view", "hide",
+}  # fmt: skip
+
+# For each kind of setting a value of its type that no page has.
+ODD: dict[int, Any] = {
+    id(link_settings.FLAG): True,
+    id(link_settings.WORD): "nonsense <script>alert(1)</script>",
+    id(link_settings.OPTION): 987_654,
+    id(link_settings.FIELD): "<b>nonsense</b>",
+    id(link_settings.SOME): ["nonsense"],
+    id(link_settings.SEED): 2**31,
+    id(link_settings.PLACE): 99_999,
+    id(link_settings.HEAD): [99_999, 99_999],
+    id(link_settings.GAPS): [0, 3, 99_999],
+}
+
+
+def odd_value(kind: link_settings.Setting) -> Any:
+    if id(kind) in ODD:
+        return ODD[id(kind)]
+    numbers = (
+        10**7,
+        10**6,
+        10**5,
+        10**4,
+        8192,
+        1000,
+        768,
+        512,
+        500,
+        256,
+        200,
+        100,
+        64,
+        20,
+        12,
+        8,
+        3,
+        1,
+        0.9,
+        0.5,
+    )
+    return next(value for value in (*numbers, "<b>nonsense</b>") if kind.fits(value))
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name in link_settings.SETTINGS])
+def test_values_that_no_page_has_break_nothing(open_page: OpenPage, name: str) -> None:
+    """The right type and within the widest range, but not on this page: the page answers with its own."""
+    known = [key for at in each_view(open_page, name) for key in at.session_state]
+    odd = {
+        key: odd_value(kind)
+        for pattern in link_settings.SETTINGS[name]
+        for key in ([k for k in known if link_settings._matches(pattern, k)] if "*" in pattern else [pattern])
+        if (kind := link_settings.setting(name, key))
+    }
+    keys = sorted(odd)
+    for chosen in (keys, keys[::2], keys[1::2]):
+        raw = link_settings.written({key: odd[key] for key in chosen})
+        for at in each_view(open_page, name, set=raw):
+            assert not at.exception, (at.exception[0].value, at.exception[0].stack_trace)
+            assert at.title
+
+
+@pytest.mark.parametrize(
+    "raw", ["", "null", "[]", "7", "{", '{"attention_dim": "3"}', '{"attention_dim": 1e400}', "[" * 3000,
+            '{"__class__": 1}', '{"_owner": {"token": "x"}}', '{"text": "x"}', '{"attention_dim": true}',
+            '{"attention_part": "' + "x" * 5000 + '"}', '{"attention_heads": [0, -1]}',
+            '{"attention_part": "a\\u0000b"}',
+            '{"attention_dim": ' + "9" * 4500 + "}"],
+)  # fmt: skip
+def test_hostile_settings_are_one_sentence(open_page: OpenPage, raw: str) -> None:
+    at = open_page("attention", query={"set": raw}, text=STORY)
+    assert not at.exception and at.title[0].value == "Attention"
+    said = [
+        caption.value
+        for caption in at.main.caption
+        if "does not fit" in caption.value or "do not fit" in caption.value
+    ]
+    assert len(said) == 1
+    assert at.session_state["text"] == STORY
+
+
+def test_settings_are_there_when_the_page_is_drawn_and_then_theirs(open_page: OpenPage) -> None:
+    wanted = {
+        "attention_heads": [1, 2],
+        "attention_query": 3,
+        "attention_arithmetic": "output",
+        "attention_dim": 7,
+    }
+    at = open_page("attention", query={"set": json.dumps(wanted)}, text=STORY)
+    assert not at.exception
+    assert (
+        at.query_params["layer"] == "2" and at.query_params["head"] == "3" and at.query_params["pos"] == "3"
+    )
+    assert at.number_input(key="attention_dim").value == 7
+    at.number_input(key="attention_dim").set_value(5).run()
+    assert at.number_input(key="attention_dim").value == 5, "the link holds once, then the person"
+    assert not [c for c in at.main.caption if "not fit" in c.value]
+
+
+def test_what_is_read_is_what_was_written(open_page: OpenPage) -> None:
+    at = open_page(
+        "inside", query={"set": json.dumps({"inside_off_1": ["MLP"], "inside_layer": 2})}, text=STORY
+    )
+    assert not at.exception
+    assert at.session_state["inside_layer"] == 2
+
+
+def hides(at: AppTest) -> str:
+    """The style that hides, or ""."""
+    return "".join(
+        str(e.proto.body) for e in at.get("html") if "display: none !important" in str(e.proto.body)
+    )
+
+
+def test_hidden_views_are_not_offered_and_controls_not_drawn(open_page: OpenPage) -> None:
+    at = open_page("next_token", query={"hidden": "model.menu.look--table.next_token_strip"}, text=STORY)
+    assert ".st-key-model" in hides(at) and "stTopNav" in hides(at)
+    label, options = at.session_state["_choices"]["look"]
+    look = next(group for group in at.main.button_group if group.key == "look")
+    assert len(look.options) == len(options) - ("table" in options)
+    at.button(key="link_show").click().run()
+    assert not hides(at)
+    at.button(key="link_hide").click().run()
+    assert ".st-key-model" in hides(at)
+
+
+def test_a_locked_view_offers_no_way_out(open_page: OpenPage) -> None:
+    at = open_page("tokens", query={"hidden": "model.locked"}, text=STORY)
+    assert not [button for button in at.button if button.key == "link_show"]
+    assert any("teacher set up" in caption.value for caption in at.main.caption)
+
+
+def test_hostile_names_hide_nothing_and_say_so(open_page: OpenPage) -> None:
+    raw = "x{}</style><script>.link_notice._owner." + "y" * 200 + ".people_kept"
+    at = open_page("tokens", query={"hidden": raw}, text=STORY)
+    assert not at.exception
+    assert not hides(at)
+    assert any("not known here" in caption.value for caption in at.main.caption)
+
+
+def test_names_in_a_link_are_slugs_only() -> None:
+    for name in ("a b", "a{", "a,b", "a}b", "*", "a:hover", "<b>", "_x", "link_x", "", "é"):
+        assert link_hidden.read(name)[0] == [], name
+    assert len(link_hidden.read(".".join(f"k{i}" for i in range(200)))[0]) == link_hidden.MOST
+
+
+def test_a_parameter_of_settings_survives_the_address() -> None:
+    from urllib.parse import parse_qs, urlsplit
+
+    from ui.link_address import link
+
+    settings = {"tokens_translation": "más & «50 %» + #x\n日本 👋🏽", "tokens_special": True}
+    raw = link_settings.written(settings)
+    query = parse_qs(urlsplit(link("http://h:1", "tokens", {"set": raw, "text": "a=b&c"})).query)
+    assert json.loads(query["set"][0]) == settings and query["text"] == ["a=b&c"]
+    assert link_settings.read(query["set"][0], "tokens") == (settings, 0)

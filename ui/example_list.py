@@ -1,0 +1,80 @@
+"""All worked examples in their order, and the place of each in the flows and on the other pages."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ui import (
+    example_batch,
+    example_loss,
+    example_scale,
+    example_softmax,
+    example_text,
+    example_vectors,
+    example_write,
+)
+from wording import words
+
+say = words("ui.example_list")
+
+
+class Example(NamedTuple):
+    """One worked example.
+
+    Attributes:
+        draw: draws it; raises a ValueError with a sentence if what was typed does not fit.
+        flow: the diagram in which it has its place.
+        lit: the boxes of it that are this example.
+        page: where the same happens with a model.
+        query: of that page's address.
+    """
+
+    draw: Callable[[], None]
+    flow: str
+    lit: tuple[str, ...]
+    page: str
+    query: dict[str, str] = {}  # noqa: RUF012
+
+
+EXAMPLES = {
+    "vocabulary": Example(example_text.vocabulary, "flow", ("tokens", "ids"), "tokens"),
+    "chain-rule": Example(example_text.chain_rule, "flow", ("probability",), "next_token"),
+    "joint-space": Example(example_text.joint_space, "flow", ("probability",), "next_token"),
+    "one-hot": Example(example_vectors.one_hot, "flow", ("embeddings",), "embeddings"),
+    "tiny-attention": Example(example_vectors.tiny_attention, "flow", ("attention", "logits"), "attention"),
+    "causal-mask": Example(
+        example_vectors.causal_mask, "objectives", ("both-sides", "left-only"), "attention"
+    ),
+    "softmax": Example(example_softmax.softmax, "flow", ("logits", "softmax"), "next_token"),
+    "sigmoid": Example(example_softmax.sigmoid, "flow", ("softmax",), "next_token"),
+    "five-words": Example(example_softmax.five_words, "flow", ("softmax", "probability"), "next_token"),
+    "temperature": Example(example_softmax.temperature, "writing", ("pick",), "generation"),
+    "softmax-twice": Example(example_softmax.softmax_twice, "training", ("loss",), "training"),
+    "sentence-loss": Example(example_text.sentence_loss, "training", ("loss",), "next_token"),
+    "one-target": Example(example_loss.one_target, "training", ("loss",), "next_token"),
+    "batch-loss": Example(example_loss.batch, "training", ("loss",), "training"),
+    "perplexity": Example(example_loss.perplexity, "training", ("loss",), "next_token"),
+    "gradient": Example(example_loss.gradient, "training", ("backward", "update"), "training"),
+    "shift": Example(example_batch.shift, "objectives", ("shift", "next"), "next_token"),
+    "windows": Example(example_batch.windows, "training", ("batch",), "training"),
+    "signal": Example(example_batch.signal, "objectives", ("masked-loss", "causal-loss"), "masking"),
+    "fill-blank": Example(example_batch.fill_blank, "objectives", ("hide", "fill"), "masking"),
+    "crop": Example(example_write.crop, "writing", ("crop",), "generation"),
+    "generation": Example(example_write.generation, "writing", ("predict", "pick", "append"), "generation"),
+    "scaling": Example(example_scale.scaling, "training", ("update",), "experiments"),
+    "balance": Example(example_scale.balance, "training", ("update",), "experiments"),
+}
+
+
+def title(slug: str) -> str:
+    """An example's name."""
+    return say(f"title.{slug}")
+
+
+def aim(slug: str) -> str:
+    """One sentence: what an example shows."""
+    return say(f"aim.{slug}")
+
+
+def titles() -> dict[str, str]:
+    """Names by slug, in order and numbered."""
+    return {slug: f"{i} · {title(slug)}" for i, slug in enumerate(EXAMPLES, 1)}
