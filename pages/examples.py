@@ -20,13 +20,12 @@ def go(slug: str) -> None:
 
 
 def choose() -> str:
-    """The list of examples between the buttons for the one before and the one after."""
+    """The list of examples, and buttons for the one before and the one after."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="examples_choice"):
-        before, after = st.empty(), None
         chosen = address.choose(
-            st.selectbox, say("choose"), titles(), key="example", label_visibility="collapsed"
-        )
-        after = st.empty()
+            st.selectbox, say("choose"), titles(), key="example", label_visibility="collapsed", width=420
+        )  # so wide that on a telephone the buttons stand below it
+        before, after = st.empty(), st.empty()
     at = slugs.index(chosen)
     back, forth = slugs[at - 1], slugs[(at + 1) % len(slugs)]
     before.button(

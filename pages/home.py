@@ -6,6 +6,7 @@ import streamlit as st
 
 from ui import choice, lesson, nav, resources, session, worked
 from ui.components import show, token_strip
+from ui.diagram import diagram
 from ui.resources import ModelRef
 from viz import distribution_bars, format_count, visible
 from wording import words
@@ -14,39 +15,22 @@ nav.require_app()
 say = words("pages.home")
 
 SHOWN = 8  # bars; all other tokens together are one bar more
-TRY = (
-    lesson.Step(
-        say("small_change_start_story"),
-        say("let_dragon"),
-        session.set_text,
-        (say("once_upon_time_there"),),
-    ),
-    lesson.Step(
-        say("sentence_another_world_model"),
-        say("read_news"),
-        session.set_text,
-        (say("price_oil_fell_monday"),),
-    ),
-    lesson.Step(
-        say("one_emoji_several_bytes"),
-        say("wave"),
-        session.set_text,
-        (say("robot_said"),),
-    ),
-)
+TRY = {
+    "dragon": "Once upon a time, there was a dragon called Max. He",
+    "news": "The price of oil fell on Monday because",
+    "emoji": "The robot said 👋🏽 to",
+}
 
 
 def tokens(ref: ModelRef, text: str) -> int:
     """Draw the text as tokens; gives back the position of the chosen one."""
     window = resources.window(ref, text)
     size, last = format_count(resources.tokenizer(ref).vocab_size), len(window.tokens) - 1
-    cut = say("model_reads_last", last=format_count(last + 1)) if window.unused else ""
-    st.markdown(
-        say("text_tokens_your_text", size=size, n_tokens=format_count(window.n_tokens), cut=cut)
-    )
+    told = {"size": size, "n": format_count(window.n_tokens), "read": format_count(last + 1)}
+    st.markdown(say("tokens_cut_short" if window.unused else "tokens", **told))
     choice.begin("home_tokens", last, about=(ref, text))
     ids = [str(token.id) for token in window.tokens]
-    index = token_strip(window.segments, key="home_tokens", selected=last, values=ids, label=say("your_text"))
+    index = token_strip(window.segments, key="home_tokens", selected=last, values=ids, label=say("strip"))
     return last if index is None else index
 
 
@@ -58,10 +42,7 @@ def probabilities(ref: ModelRef, text: str, position: int) -> None:
     trace = resources.traced(ref, text, hidden=(position,) if hides else ())
     top = most_likely(trace.probs()[position], SHOWN)
     labels = [visible(resources.tokenizer(ref).token_bytes(int(token_id))) for token_id in top.ids]
-    question = (
-        say("model_cant_see_chosen") if hides else say("which_token_comes_after")
-    )
-    st.markdown(say("tokens_probabilities_all_bars", question=question))
+    st.markdown(say("probabilities_hidden" if hides else "probabilities"))
     show(distribution_bars(labels, top.probs, tail=top.tail, n_tail=top.n_tail), key="home_probabilities")
 
     z, log_sum, p = softmax_parts(trace.logits[position], int(top.ids[0]))
@@ -69,14 +50,12 @@ def probabilities(ref: ModelRef, text: str, position: int) -> None:
     result = rf"e^{{{worked.tex(z, n)} - {worked.tex(log_sum, n)}}} = {worked.tex(p, 3)}"
     st.latex(rf"p_1 = \frac{{e^{{z_1}}}}{{\sum_v e^{{z_v}}}} = e^{{z_1 - \ln \sum_v e^{{z_v}}}} = {result}")
     size = format_count(trace.logits.shape[1])
-    st.caption(
-        say("first_bar_model_gives", size=size)
-    )
+    st.caption(say("first_bar", size=size))
 
 
 def cards() -> None:
     """The other pages."""
-    st.subheader(say("where_go"))
+    st.subheader(say("pages"))
     infos = [info for info in nav.PAGES if info.name != "home"]
     for start in range(0, len(infos), 3):
         for column, info in zip(st.columns(3), infos[start : start + 3], strict=False):
@@ -85,15 +64,18 @@ def cards() -> None:
                 st.caption(info.help)
 
 
-st.title(say("loupe"))
-st.write(say("train_small_language_model"))
+st.title("Loupe")
+st.write(say("intro"))
 chosen, sentence = session.model(), session.text()
 if chosen is None:
-    st.info(say("there_no_model_yet"))
+    st.info(say("no_model"))
 elif not sentence:
-    st.info(say("text_sidebar_empty_type"))
+    st.info(say("no_text"))
 else:
     at = tokens(chosen, sentence)
     probabilities(session.require_model(), sentence, at)
-lesson.try_this(*TRY)
+lesson.try_this(
+    *(lesson.Step(say(f"try.{name}.text"), say(f"try.{name}.button"), session.set_text, (written,))
+      for name, written in TRY.items())
+)  # fmt: skip
 cards()

@@ -108,7 +108,8 @@ def windows() -> None:
 
     def lines() -> None:
         frame.formula(
-            rf"i &\sim \text{{U}}\{{0, \dots, N - T - 1\}} = \text{{U}}\{{0, \dots, {n - t - 1}\}}",
+            r"i &\sim \text{U}\{0, \dots, N - T - 1\}",
+            rf"&= \text{{U}}\{{0, \dots, {n - t - 1}\}}",
             rf"P(i) &= \tfrac{{1}}{{N - T}} = \tfrac{{1}}{{{n} - {t}}} = {Number(1 / found.n_starts, 4)}",
             rf"\mathbf{{x}}, \mathbf{{y}} &: B \times T = {b} \times {t}",
         )
@@ -167,12 +168,13 @@ def signal() -> None:
         frame.formula(
             rf"\mathbb{{E}}[\text{{MLM}}] &= p \cdot T = {p:g} \cdot {n} = {Number(p * n, 4)}",
             rf"\text{{CLM}} &= T - 1 = {n - 1}",
-            rf"P(\text{{0}}) &= (1 - p)^T = {1 - p:.6g}^{{{n}}} = {chance}",
+            rf"P(0) &= (1 - p)^T = {1 - p:.6g}^{{{n}}}",
+            rf"&= {chance}",
             rf"1 / p &= 1 / {p:g} = {passes}",
         )
         st.caption(say("signal_note"))
 
-    frame.beside(picture, lines, wide=True)
+    frame.beside(picture, lines)
 
 
 # ---- a blank

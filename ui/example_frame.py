@@ -107,9 +107,9 @@ def rest_name(n: int) -> str:
     return say("rest", n=format_count(n))
 
 
-def beside(picture: Callable[[], None], lines: Callable[[], None], *, wide: bool = False) -> None:
-    """The picture, and beside it the sum; on a telephone below it."""
-    left, right = st.columns([3, 2] if wide else 2, gap="large")
+def beside(picture: Callable[[], None], lines: Callable[[], None], *, share: float = 0.5) -> None:
+    """The picture, and beside it the sum; on a telephone below it. `share` of the width is the picture's."""
+    left, right = st.columns([share, 1 - share], gap="medium")
     with left:
         picture()
     with right:
@@ -144,10 +144,10 @@ def escaped(names: Sequence[str]) -> list[str]:
 
 def added(numbers: Sequence[Number], *, most: int = 4) -> str:
     """Numbers with plus signs between them, the middle left out if there are many."""
-    parts = [number.signed if i else str(number) for i, number in enumerate(numbers)]
+    parts = [str(number) for number in numbers]
     if len(parts) > most + 1:
         parts = [*parts[: most - 1], r"\dots", parts[-1]]
-    return " + ".join(parts)
+    return " + ".join(parts).replace("+ -", "- ")
 
 
 def times(numbers: Sequence[Number], *, most: int = 4) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from ui import link_settings
 from wording import words
 
 say = words("ui.example_inputs")
@@ -89,9 +90,7 @@ def text(key: str, label: str, default: str, *, most: int = 200) -> str:
 def number(key: str, label: str, default: float, low: float, high: float, step: float = 0.1) -> float:
     """One number within its range."""
     name = f"example_{key}"
-    kept = st.session_state.get(name)
-    if kept is not None and not (isinstance(kept, int | float) and low <= kept <= high):  # out of a link
-        del st.session_state[name]
+    link_settings.take_field(name, float, lambda value: low <= value <= high)
     return float(
         st.number_input(
             label, float(low), float(high), float(default), float(step), key=name,
@@ -103,10 +102,9 @@ def number(key: str, label: str, default: float, low: float, high: float, step: 
 def count(key: str, label: str, default: int, low: int, high: int, *, step: int = 1) -> int:
     """One whole number within its range; a value kept from a wider range comes back inside."""
     name = f"example_{key}"
+    link_settings.take_field(name, int)
     kept = st.session_state.get(name)
-    if kept is not None and type(kept) is not int:  # out of a link
-        del st.session_state[name]
-    elif kept is not None and not low <= kept <= high:
+    if isinstance(kept, int) and not low <= kept <= high:
         st.session_state[name] = min(max(kept, low), high)
     return int(
         st.number_input(
@@ -156,17 +154,12 @@ def _check_count(n: int, most: int) -> None:
 
 def _text(key: str, label: str, default: str, **how: str) -> str:
     widget: Callable[..., str | None] = st.text_input
-    _only_text(f"example_{key}")
+    link_settings.take_field(f"example_{key}", str)
     return widget(label, default, key=f"example_{key}", persist_state="session", **how) or ""
 
 
-def _only_text(name: str) -> None:
-    if not isinstance(st.session_state.get(name, ""), str):  # out of a link
-        del st.session_state[name]
-
-
 def _lines(key: str, label: str, default: str, most: int) -> list[str]:
-    _only_text(f"example_{key}")
+    link_settings.take_field(f"example_{key}", str)
     written = st.text_area(
         label, default, key=f"example_{key}", persist_state="session", height="content", help=say("rows_help")
     )

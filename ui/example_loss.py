@@ -10,7 +10,7 @@ from ui import example_inputs as inputs
 from ui.components import show
 from ui.example_softmax import Scores, plain_scores
 from ui.example_sum import Number, Sum
-from ui.example_text import Sentence, range_of, real_sentence, surprise_picture
+from ui.example_text import Sentence, real_sentence, surprise_picture
 from viz import surprisal_bars, visible
 from viz.examples import number_grid
 from wording import words
@@ -40,13 +40,14 @@ def one_target() -> None:
     e = [s.of(x, math.exp, q) for x, q in zip(found.weights.tolist(), off, strict=True)]
     total = s.of(found.total, lambda *v: math.fsum(v), *e)
     p = s.of(float(found.probs[target]), lambda a, b: a / b, e[target], total)
-    loss = s.of(loss_value, lambda v: -math.log(v), p, digits=5)
+    loss = s.of(loss_value, lambda v: -math.log(v), p, digits=5, places=6)
     s.alike(z, e)
     s.settle()
 
     def lines() -> None:
         frame.formula(
-            rf"\textstyle\sum_j e^{{z_j - m}} &= {frame.added(e, most=3)} = {total}",
+            rf"\textstyle\sum_j e^{{z_j - m}} &= {frame.added(e, most=3)}",
+            rf"&= {total}",
             rf"p_{{{target}}} &= \frac{{{e[target]}}}{{{total}}} = {p}",
             rf"\mathcal{{L}} &= -\ln {p} = {loss}",
         )
@@ -59,7 +60,7 @@ def one_target() -> None:
         after = Number(batch_loss([raised], [target]).loss, 4)
         st.caption(say("raised", before=loss.cell, after=after.cell))
 
-    frame.beside(lambda: read.bars(found.probs.tolist(), key="example_target_bars", mark=target), lines)
+    frame.beside(lambda: read.bars(found.probs.tolist(), key="example_target_bars", mark=target), lines, share=0.45)
     st.caption(say("index_base"))
 
 
@@ -106,7 +107,7 @@ def batch() -> None:
     at = [s.read(x) if ref else s.given(x) for x in found.target_logits.tolist()]
     log_sums = [s.read(x) for x in found.log_sums.tolist()]
     parts = [
-        s.of(x, lambda u, v: v - u, a, w)
+        s.of(x, lambda u, v: v - u, a, w, places=6)
         for x, a, w in zip(found.surprisals.tolist(), at, log_sums, strict=True)
     ]
     loss = s.of(found.loss, lambda *v: math.fsum(v) / b, *parts)
@@ -127,7 +128,8 @@ def batch() -> None:
     def lines() -> None:
         frame.formula(
             r"-\ln p &= \ln \textstyle\sum_j e^{z_j} - z_y",
-            rf"\mathcal{{L}} &= \frac{{{frame.added(parts, most=3)}}}{{{b}}} = {loss}",
+            rf"\mathcal{{L}} &= \frac{{{frame.added(parts, most=3)}}}{{{b}}}",
+            rf"&= {loss}",
         )
         frame.grid({
             say("column.target"): frame.escaped(names), "$z_y$": at, "$\\ln \\sum_j e^{z_j}$": log_sums,
@@ -160,7 +162,7 @@ def perplexity() -> None:
     s = Sum()
     n = len(read.probs)
     p = [s.read(x) if ref else s.given(x) for x in read.probs]
-    parts = [s.of(x, lambda v: 0.0 - math.log(v), q) for x, q in zip(parts_value, p, strict=True)]
+    parts = [s.of(x, lambda v: 0.0 - math.log(v), q, places=6) for x, q in zip(parts_value, p, strict=True)]
     loss = s.of(found.loss, lambda *v: math.fsum(v) / n, *parts)
     value = s.of(right, math.exp, loss)
     each = [s.of(math.exp(min(x, 700.0)), lambda v: 1 / v, q) for x, q in zip(parts_value, p, strict=True)]
@@ -170,12 +172,13 @@ def perplexity() -> None:
 
     def lines() -> None:
         frame.formula(
-            rf"\mathcal{{L}} &= \frac{{{frame.added(parts, most=3)}}}{{{n}}} = {loss}",
+            rf"\mathcal{{L}} &= \frac{{{frame.added(parts, most=3)}}}{{{n}}}",
+            rf"&= {loss}",
             rf"\mathrm{{PPL}} &= e^{{{loss}}} = {value}",
             rf"\frac{{1}}{{{n}}} \sum_t \frac{{1}}{{p_t}} &= \frac{{{frame.added(each, most=3)}}}{{{n}}}",
             rf"&= {mean}",
         )
-        frame.grid({"$t$": range_of(read.tokens), "$p$": p, "$-\\ln p$": parts, "$1/p$": each})
+        frame.grid({"$t$": read.places, "$p$": p, "$-\\ln p$": parts, "$1/p$": each})
 
     frame.beside(
         lambda: surprise_picture(read, parts_value, key="example_perplexity_bars", mean=found.loss), lines
@@ -234,5 +237,5 @@ def gradient() -> None:
             second=found.new_probs.tolist(), names=(say("before"), say("after")),
         )  # fmt: skip
 
-    frame.beside(picture, lines)
+    frame.beside(picture, lines, share=0.45)
     st.caption(say("gradient_note"))

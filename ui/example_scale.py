@@ -70,10 +70,11 @@ def scaling() -> None:
             rf"\frac{{{law.a:g}}}{{({typed(n)})^{{{law.alpha:g}}}}} &= {size}",
             rf"\frac{{{law.b:g}}}{{({typed(d)})^{{{law.beta:g}}}}} &= {data}",
             rf"L &= {law.floor:g} + {size} + {data} = {total}",
-            rf"2N:\ {size} \cdot 2^{{-{law.alpha:g}}} &= {size} \cdot {ratio} = {after}",
+            rf"2^{{-\alpha}} &= 2^{{-{law.alpha:g}}} = {ratio}",
+            rf"\frac{{A}}{{(2N)^{{\alpha}}}} &= {size} \cdot {ratio} = {after}",
         )
 
-    frame.beside(picture, lines, wide=True)
+    frame.beside(picture, lines)
     st.caption(say("scaling_note"))
 
 
@@ -114,14 +115,16 @@ def balance() -> None:
     def lines() -> None:
         frame.formula(
             rf"C &= 6 N D = {c}",
-            rf"N^* &= \left(\frac{{\alpha A}}{{\beta B}}\right)^{{\frac{{1}}{{\alpha + \beta}}}}"
-            rf" \left(\frac{{C}}{{6}}\right)^{{\frac{{\beta}}{{\alpha + \beta}}}} = {n_best}",
+            r"N^* &= \left(\tfrac{\alpha A}{\beta B}\right)^{\frac{1}{\alpha + \beta}}"
+            r" \left(\tfrac{C}{6}\right)^{\frac{\beta}{\alpha + \beta}}",
+            rf"&= {n_best}",
             rf"D^* &= \frac{{C}}{{6 N^*}} = {d_best}",
             rf"D^* / N^* &= {per},\quad L^* = {Number(best.loss, 4)}",
-            rf"N = {own}:\ D &= {d_own},\quad L = {Number(mine.total, 4)}",
+            rf"N &= {own},\quad D = {d_own}",
+            rf"L &= {Number(mine.total, 4)}",
         )
 
-    frame.beside(picture, lines, wide=True)
+    frame.beside(picture, lines)
     if ref is not None and spent is None:
         st.info(say("no_tokens"))
     st.caption(say("balance_note"))
@@ -135,4 +138,3 @@ def _spent(ref: resources.ModelRef) -> float | None:
     if checkpoint.train_config is None or not ref.step:
         return None
     return float(ref.step * price(checkpoint.model.config, checkpoint.train_config).tokens)
-

@@ -78,21 +78,22 @@ def plain_scores(key: str, default: str, name: Callable[[int], str]) -> Scores:
     return Scores([name(i) for i in range(len(z))], z, z, list(range(len(z))))
 
 
-def five() -> Scores:
-    """The five words and their logits, shared by the examples about them.
+def five() -> tuple[Scores, Any]:
+    """The five words and their logits, shared by the examples about them, and the row for more inputs.
 
     Raises:
         ValueError: for another number of words than of logits.
     """
     found = real_scores()
+    row = frame.inputs()
     if found is not None:
-        return found
-    with frame.inputs():
+        return found, row
+    with row:
         called = inputs.names("five_words", say("words"), say("default.five"))
         z = inputs.numbers("five_logits", say("logits"), FIVE, most=12)
     if len(called) != len(z):
         raise ValueError(say("words_and_logits", words=len(called), logits=len(z)))
-    return Scores(called, z, z, list(range(len(z))))
+    return Scores(called, z, z, list(range(len(z)))), row
 
 
 # ---- logits to probabilities
@@ -125,7 +126,8 @@ def softmax() -> None:
     def lines() -> None:
         frame.formula(
             rf"m &= \max_j z_j = {top}",
-            rf"\textstyle\sum_j e^{{z_j - m}} &= {frame.added(e, most=3)} = {total}",
+            rf"\textstyle\sum_j e^{{z_j - m}} &= {frame.added(e, most=3)}",
+            rf"&= {total}",
             rf"p_i &= \frac{{e^{{z_i - m}}}}{{\sum_j e^{{z_j - m}}}} = \frac{{e^{{z_i - m}}}}{{{total}}}",
         )
         frame.grid({
@@ -137,7 +139,7 @@ def softmax() -> None:
         else:
             st.warning(say("naive_breaks"))
 
-    frame.beside(lambda: read.bars(found.probs.tolist(), key="example_softmax_bars"), lines)
+    frame.beside(lambda: read.bars(found.probs.tolist(), key="example_softmax_bars"), lines, share=0.42)
 
 
 def _preset(label: str, key: str, value: str) -> None:
@@ -168,7 +170,7 @@ def sigmoid() -> None:
     s = Sum(6)
     logit = s.read(z) if read is not None else s.given(z)
     safe = abs(z) <= 700  # e^z itself can be written
-    lines_ = [rf"z &= ({logit},\ 0)"]
+    lines_: list[str] = []
     if safe:
         e = s.of(math.exp(z), math.exp, logit)
         shown = s.of(float(two.probs[0]), lambda v: v / (v + 1), e)
@@ -186,6 +188,8 @@ def sigmoid() -> None:
             rf"\mathrm{{softmax}}(z)_1 &= {Number(float(two.probs[0]), 6)}",
             rf"\sigma(z) &= {Number(p, 6)}",
         ]
+
+    lines_.insert(0, rf"z &= ({logit},\ 0)")
 
     def picture() -> None:
         reach = max(6.0, abs(z) * 1.15)
@@ -206,9 +210,10 @@ def five_words() -> None:
     """Probabilities of the next word, and the loss for each word that might come."""
     from engine.worked_sums import safe_softmax
 
-    read = five()
+    read, row = five()
     n = len(read.names)
-    target = inputs.count("five_target", say("target", last=n - 1), 0, 0, n - 1)
+    with row:
+        target = inputs.count("five_target", say("target", last=n - 1), 0, 0, n - 1)
     found = safe_softmax(read.logits)
     s = Sum()
     z = [read.number(s, x) for x in read.logits]
@@ -250,8 +255,9 @@ def temperature() -> None:
     """Divide the logits before softmax: sharper below 1, flatter above."""
     from engine.stages import next_token_distribution
 
-    read = five()
-    t = inputs.number("temperature", say("temperature"), 0.5, 0.0, 10.0, 0.1)
+    read, row = five()
+    with row:
+        t = inputs.number("temperature", say("temperature"), 0.5, 0.0, 10.0, 0.1)
     rows = {
         x: gathered(read, next_token_distribution(read.full, temperature=x).tolist())
         for x in (0.5, 1.0, 2.0, t)
@@ -314,9 +320,10 @@ def softmax_twice() -> None:
     from engine.worked_sums import safe_softmax
     from engine.worked_sums import softmax_twice as both
 
-    read = five()
+    read, row = five()
     n = len(read.names)
-    target = inputs.count("five_target", say("target", last=n - 1), 0, 0, n - 1)
+    with row:
+        target = inputs.count("five_target", say("target", last=n - 1), 0, 0, n - 1)
     right, wrong = both(read.full, read.ids[target])
     v = len(read.full)
     once = safe_softmax(read.full).probs

@@ -12,22 +12,39 @@ class Number:
     Attributes:
         value: exactly.
         digits: significant digits that are written; None for a number that a person typed, written in full.
+        places: digits after the point that are written at most.
     """
 
-    def __init__(self, value: float, digits: int | None) -> None:
+    def __init__(self, value: float, digits: int | None, places: int | None = None) -> None:
         self.value = float(value)
         self.digits = digits
+        self.places = places
 
     @property
     def written(self) -> float:
         """The number that is written."""
-        return self.value if self.digits is None else rounded(self.value, self.digits)
+        return self.round(self.value)
+
+    def round(self, x: float) -> float:
+        """Another value, rounded as this one is."""
+        if self.digits is None:
+            return x
+        short = rounded(x, self.digits)
+        return short if self.places is None or not math.isfinite(x) else round(short, self.places) + 0.0
 
     def __str__(self) -> str:
         """As LaTeX; a whole number without idle noughts."""
         if self.digits is None or (self.value == round_or_nan(self.value) and abs(self.value) < 1e6):
             return typed(self.value)
+        if self.places is not None and self.digits > self._decimals_to_digits():
+            return f"{self.written:.{self.places}f}"
         return tex(self.value, self.digits)
+
+    def _decimals_to_digits(self) -> int:
+        """How many significant digits the value has up to its last place."""
+        if not math.isfinite(self.value):
+            return EXACT
+        return (self.places or 0) + 1 + int(f"{self.value:e}".partition("e")[2])
 
     @property
     def signed(self) -> str:
@@ -82,7 +99,12 @@ class Sum:
         return Number(value, digits or self._digits)
 
     def of(
-        self, value: float, compute: Callable[..., float], *numbers: Number, digits: int | None = None
+        self,
+        value: float,
+        compute: Callable[..., float],
+        *numbers: Number,
+        digits: int | None = None,
+        places: int | None = None,
     ) -> Number:
         """A number that follows from others.
 
@@ -91,8 +113,9 @@ class Sum:
             compute: from the numbers to the value; checks that what is written follows.
             numbers: what it follows from.
             digits: that are written at least.
+            places: after the point, that are written at most.
         """
-        made = Number(value, digits or self._digits)
+        made = Number(value, digits or self._digits, places)
         self._lines.append((made, compute, numbers))
         return made
 
@@ -134,7 +157,7 @@ class Sum:
             found = compute(*(number.written for number in numbers))
         except (ArithmeticError, ValueError):  # a rounded number may leave the domain, as log(0)
             found = math.nan
-        if tex(found, made.digits or EXACT) == str(made) or not math.isfinite(made.value):
+        if made.round(found) == made.written or not math.isfinite(made.value):
             return False
         short = [n for n in numbers if n.digits is not None and n.digits < EXACT]
         fewest = min((number.digits or 0 for number in short), default=0)

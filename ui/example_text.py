@@ -19,7 +19,7 @@ from wording import words
 
 say = words("ui.example_text")
 _CHIPS = 60  # tokens of the sidebar's text that are drawn
-_SCORED = 8  # tokens of it that are multiplied
+_SCORED = 6  # of its last tokens are multiplied
 
 
 class Chip(NamedTuple):
@@ -94,12 +94,22 @@ def _real_vocabulary(ref: resources.ModelRef) -> None:
 
 
 class Sentence(NamedTuple):
-    """Tokens, and the probability of each but the first."""
+    """Tokens, and the probability of each but the first.
+
+    Attributes:
+        before: how many tokens stand before them, and are given like the first.
+        computed: by a model, and not typed.
+    """
 
     tokens: list[str]
     probs: list[float]
-    left_out: int = 0
-    computed: bool = False  # by a model, and not typed
+    before: int = 0
+    computed: bool = False
+
+    @property
+    def places(self) -> list[str]:
+        """Of all tokens but the first, counted from 1."""
+        return [str(t + self.before) for t in range(2, len(self.tokens) + 1)]
 
 
 def sentence() -> Sentence:
@@ -120,14 +130,14 @@ def sentence() -> Sentence:
 
 
 def real_sentence(ref: resources.ModelRef) -> Sentence:
-    """The beginning of the sidebar's text under the model."""
+    """The end of the sidebar's text under the model."""
     from engine.metrics import next_token_scores
 
     trace = frame.looked(ref)
     scores = next_token_scores(trace.logits, trace.ids.tolist())
-    tokens = [visible(token.data) for token in trace.tokens[: _SCORED + 1]]
-    left = max(0, len(scores.probs) - _SCORED)
-    return Sentence(tokens, scores.probs[:_SCORED].tolist(), left, computed=True)
+    tokens = [visible(token.data) for token in trace.tokens[-_SCORED - 1 :]]
+    probs = scores.probs[-_SCORED:].tolist()
+    return Sentence(tokens, probs, len(trace.tokens) - len(tokens), computed=True)
 
 
 def surprise_picture(
@@ -135,8 +145,8 @@ def surprise_picture(
 ) -> None:
     """The surprise of each token but the first."""
     show(surprisal_bars(read.tokens, [math.nan, *surprisals], mean=mean), key=key)
-    if read.left_out:
-        st.caption(say("left_out", shown=len(read.probs), n=read.left_out))
+    if read.before:
+        st.caption(say("before", shown=len(read.probs), n=read.before))
 
 
 def chain_rule() -> None:
@@ -147,7 +157,7 @@ def chain_rule() -> None:
     found = chain(read.probs)
     s = Sum()
     p = [s.read(x) if read.computed else s.given(x) for x in found.probs]
-    logs = [s.of(x, math.log, q, digits=3) for x, q in zip(found.log_probs, p, strict=True)]
+    logs = [s.of(x, math.log, q, places=6) for x, q in zip(found.log_probs, p, strict=True)]
     product = s.of(found.product, lambda *x: math.prod(x), *p)
     total = s.of(-found.total, lambda *x: math.fsum(x), *logs)
     s.of(found.product, math.exp, total, digits=product.digits)
@@ -162,22 +172,18 @@ def chain_rule() -> None:
             rf"&= {frame.added(logs)} = {total}",
             rf"e^{{{total}}} &= {product}",
         )
-        frame.grid({"$t$": range_of(read.tokens), say("column.token"): frame.escaped(read.tokens[1:]),
+        frame.grid({"$t$": read.places, say("column.token"): frame.escaped(read.tokens[1:]),
                     "$p$": p, "$\\ln p$": logs})  # fmt: skip
 
     frame.beside(
         lambda: surprise_picture(read, [-x for x in found.log_probs], key="example_chain_bars"), lines
     )
-    st.caption(say("chain_note", first=_plain(read.tokens[0])))
+    if not read.before:
+        st.caption(say("chain_note", first=_plain(read.tokens[0])))
 
 
 def _plain(token: str) -> str:
     return frame.escaped([token])[0]
-
-
-def range_of(tokens: Sequence[str]) -> list[str]:
-    """Numbers of all tokens but the first, counted from 1."""
-    return [str(t) for t in range(2, len(tokens) + 1)]
 
 
 def sentence_loss() -> None:
@@ -188,7 +194,9 @@ def sentence_loss() -> None:
     found = chain(read.probs)
     s = Sum()
     p = [s.read(x) if read.computed else s.given(x) for x in found.probs]
-    parts = [s.of(-x, lambda v: -math.log(v), q) for x, q in zip(found.log_probs, p, strict=True)]
+    parts = [
+        s.of(0.0 - x, lambda v: -math.log(v), q, places=6) for x, q in zip(found.log_probs, p, strict=True)
+    ]
     total = s.of(found.total, lambda *x: math.fsum(x), *parts)
     n = len(parts)
     loss = s.of(found.loss, lambda x: x / n, total)
@@ -249,5 +257,5 @@ def joint_space() -> None:
             rf"T \cdot V &= {t} \cdot {v} = {found.by_factors}",
         )
 
-    frame.beside(picture, lines, wide=True)
+    frame.beside(picture, lines)
     st.caption(say("joint_note"))

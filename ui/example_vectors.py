@@ -122,10 +122,11 @@ def tiny_attention() -> None:
         fig = distribution_bars([f"id {i}" for i in range(len(found.probs))], found.probs, tail=0, n_tail=0)
         show(fig, key="example_tiny_bars")
 
-    frame.beside(picture, lambda: _tiny_lines(found, weights))
+    frame.beside(picture, lambda: _tiny_lines(found, weights), share=0.38)
     st.caption(say("tiny_note"))
 
 
+_SEED = 5  # its attention is neither equal nor all on one token
 _TINY = ("tiny_embedding", "tiny_weight", "tiny_bias")
 
 
@@ -142,7 +143,7 @@ def _tiny_texts(seed: int) -> list[str]:
 
 def _new_tiny() -> None:
     state = st.session_state
-    state["_example_tiny_seed"] = state.get("_example_tiny_seed", 0) + 1
+    state["_example_tiny_seed"] = state.get("_example_tiny_seed", _SEED) + 1
     for key, written in zip(_TINY, _tiny_texts(state["_example_tiny_seed"]), strict=True):
         state[f"example_{key}"] = written
 
@@ -150,7 +151,7 @@ def _new_tiny() -> None:
 def _tiny_inputs() -> "tuple[TinyWeights, list[int]]":
     from engine.worked_vectors import TinyWeights, matrix
 
-    texts = _tiny_texts(0)
+    texts = _tiny_texts(_SEED)
     columns = st.columns([1, 1, 1, 1], vertical_alignment="top")
     with columns[0]:
         embedding = matrix(inputs.table(_TINY[0], say("embedding"), texts[0]))
@@ -268,7 +269,9 @@ def _real_head(ref: ModelRef) -> None:
         left = rf" + {rest}" if t + 1 > len(keys) else ""
         frame.formula(
             rf"s_j &= \tfrac{{q_{{{t}}} \cdot k_j}}{{\sqrt{{{d}}}}}",
-            rf"\Sigma &= \textstyle\sum_j e^{{s_j}} = {frame.added(powers, most=3)}{left} = {total}",
+            rf"\Sigma &= \textstyle\sum_j e^{{s_j}}",
+            rf"&= {frame.added(powers, most=3)}{left}",
+            rf"&= {total}",
             r"a_j &= e^{s_j} / \Sigma",
         )
         frame.grid({

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from engine.exercise_list import exercise
 from engine.progress import Progress
 from ui import example_list, exercise_view, glossary_words, lesson_list, lesson_way, nav, people
 from ui.diagram import diagram
@@ -15,7 +16,6 @@ def draw(slug: str) -> None:
     """Draw a lesson."""
     it, progress = LESSONS[slug], people.progress()
     number = lesson_list.number(slug)
-    nav.link("lessons", say("path"), icon=":material/arrow_back:")
     st.title(f"{number}. {lesson_list.title(slug)}", anchor=False)
     st.write(lesson_list.aim(slug))
     _facts(it, slug in progress.lessons)
@@ -32,6 +32,7 @@ def _facts(it: Lesson, done: bool) -> None:
     needs = ", ".join(say("need", n=lesson_list.number(slug)) for slug in it.needs)
     facts = say("facts-needs", minutes=it.minutes, needs=needs) if needs else say("facts", minutes=it.minutes)
     with st.container(horizontal=True, vertical_alignment="center"):
+        nav.link("lessons", say("path"), icon=":material/arrow_back:")
         st.caption(facts, width="content")
         if done:
             st.badge(say("passed"), icon=":material/check_circle:", color="green")
@@ -68,9 +69,11 @@ def _steps(slug: str) -> None:
 def _check(slug: str, it: Lesson, progress: Progress) -> None:
     st.subheader(say("check"), anchor=False)
     st.caption(say("check-help", n=len(it.check)))
+    narrow = [name for name in it.check if exercise(name, 0).kind != "order"]
+    columns = dict(zip(narrow, st.columns(max(len(narrow), 1), gap="small"), strict=False))
     right = []
-    for column, name in zip(st.columns(len(it.check), gap="small"), it.check, strict=True):
-        with column.container(border=True, height="stretch"):
+    for name in it.check:  # steps to bring into order need the whole width
+        with columns.get(name, st).container(border=True, height="stretch" if name in columns else "content"):
             right.append(exercise_view.draw(name, key=f"lesson_{slug}"))
     if all(right) and slug not in progress.lessons:
         progress = people.pass_lesson(slug)

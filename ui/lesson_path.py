@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from engine.progress import Progress
 from ui import lesson_list, nav, people
 from ui.lesson_list import LESSONS, ORDER
 from wording import words
@@ -30,26 +29,16 @@ def draw() -> None:
         for column, slug in zip(st.columns(2), ORDER[start : start + 2], strict=True):
             with column.container(border=True, height="stretch", key=f"lesson_card_{slug}"):
                 _card(slug, slug in progress.lessons, slug == following)
-    _own(progress)
+    st.caption(say("kept"))
 
 
 def _card(slug: str, done: bool, is_next: bool) -> None:
+    label = f"**{lesson_list.number(slug)}. {lesson_list.title(slug)}**"
+    nav.link("lessons", label, icon="", lesson=slug)
+    st.markdown(lesson_list.aim(slug))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        label = f"**{lesson_list.number(slug)}. {lesson_list.title(slug)}**"
-        nav.link("lessons", label, icon="", lesson=slug)
         st.badge(say("minutes", n=LESSONS[slug].minutes), icon=":material/schedule:", color="gray")
         if done:
             st.badge(say("done"), icon=":material/check_circle:", color="green")
         elif is_next:
             st.badge(say("is-next"), icon=":material/flag:", color="blue")
-    st.caption(lesson_list.aim(slug))
-
-
-def _own(progress: Progress) -> None:
-    """What is kept, and how to be rid of it."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(say("kept"), width="content")
-        if progress.lessons or progress.exercises:
-            with st.popover(say("delete"), icon=":material/delete:"):
-                st.write(say("delete-help"))
-                st.button(say("delete-now"), key="lessons_delete", type="primary", on_click=people.delete)

@@ -27,9 +27,9 @@ def _strip(way: Way, page: str) -> None:
     slug, n = way
     number, of = lesson_list.number(slug), lesson_way.number_of_steps(slug)
     with st.container(border=True, key="lesson_strip"):
-        said = say("where", n=number, title=lesson_list.title(slug), step=n, of=of)
-        st.markdown(f"{said}  \n{lesson_list.to_do(slug, n)}")
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            said = say("where", n=number, title=lesson_list.title(slug), step=n, of=of)
+            st.markdown(said, width="content")
             nav.link("lessons", say("back", n=number), icon=":material/arrow_back:", lesson=slug)
             if lesson_list.LESSONS[slug].steps[n - 1].place.page != page:
                 _button("there", slug, n)
@@ -38,6 +38,7 @@ def _strip(way: Way, page: str) -> None:
             else:
                 nav.link("lessons", say("check"), icon=":material/task_alt:", lesson=slug)
             st.button(say("leave"), key="lesson_leave", type="tertiary", on_click=lesson_way.leave)
+        st.markdown(lesson_list.to_do(slug, n))
 
 
 def _button(name: str, slug: str, n: int) -> None:

@@ -43,10 +43,10 @@ say = words("ui.lesson_summary")
 def draw() -> None:
     """Draw the sheet, with a way to print it and one to take it along."""
     progress = people.progress()
-    nav.link("lessons", icon=":material/arrow_back:")
     st.title(say("title"), anchor=False)
     st.write(say("intro"))
     st.html(PRINT)
+    nav.link("lessons", say("path"), icon=":material/arrow_back:")
     st.download_button(
         say("download"), lambda: page(progress), file_name="loupe-summary.html", mime="text/html",
         key="lessons_download", icon=":material/download:", on_click="ignore",

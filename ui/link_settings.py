@@ -25,6 +25,7 @@ LONGEST = 6000  # characters of the parameter, before percent-encoding
 MOST = 80  # settings in a link
 LONGEST_TEXT = 2000
 _APPLIED, _WANTED = "_link_settings_applied", "_link_settings_wanted"
+_FIELDS = "_link_fields"
 _SPACES = "\n\t"
 
 Check = Callable[[Any], bool]
@@ -81,6 +82,10 @@ def _number(low: float, high: float) -> Setting:
     return _widget(lambda value: _is_number(value) and low <= value <= high)
 
 
+def _one_of(*options: str) -> Setting:
+    return _widget(lambda value: value in options)
+
+
 def _text(most: int) -> Setting:
     return _widget(lambda value: _is_text(value, most))
 
@@ -109,6 +114,19 @@ def _hide(_: str, places: list[int]) -> None:
     hiding.from_link(places)
 
 
+def _keep_field(key: str, value: Any) -> None:
+    st.session_state.setdefault(_FIELDS, {})[key] = value
+
+
+def take_field(key: str, kind: type[float] | type[int] | type[str], fits: Check = lambda _: True) -> None:
+    """Give an input of a worked example what a link holds for it. Called before the input is drawn."""
+    fields = st.session_state.get(_FIELDS, {})
+    value = fields.pop(key, None)
+    right = type(value) is kind or (kind is float and _is_number(value))
+    if right and fits(value):
+        st.session_state[key] = kind(value)
+
+
 FLAG = _widget(lambda value: isinstance(value, bool))
 WORD = _widget(lambda value: _is_text(value, 80))
 OPTION = _widget(lambda value: _is_text(value, 80) or (type(value) is int and abs(value) < 2**31))
@@ -121,11 +139,13 @@ HEAD = Setting(_is_head, lambda key: components.current(key, None), _select)
 GAPS = Setting(_is_places, _gaps, _hide)
 
 # An input of a worked example: a number or a text; which of them it is, its page knows.
-FIELD = _widget(lambda value: _is_text(value, 500) or (_is_number(value) and abs(value) < 1e9))
+FIELD = Setting(
+    lambda value: _is_text(value, 500) or (_is_number(value) and abs(value) < 1e9), _of_widget, _keep_field
+)
 
 _TRAINING = {
     **dict.fromkeys(("text", "tokenizer", "size", "positions", "norm", "activation"), WORD),
-    **dict.fromkeys(("objective", "optimizer", "schedule"), WORD),
+    "objective": _one_of("clm", "mlm"), "optimizer": _one_of("adamw", "muon"), "schedule": WORD,
     "paste": _text(LONGEST_TEXT), "name": _text(80), "vocab_size": _whole(256, 8192), "steps": _whole(1,
     1_000_000),
     "seed": _whole(0, 999_999), "n_layer": _whole(1, 12), "n_head": _whole(1, 64), "d_model": _whole(8, 768),
@@ -166,7 +186,8 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
         "generation_all_chips": FLAG, "generation_against": FLAG, "generation_n_draws": OPTION,
         "generation_stop_at_end": FLAG, "generation_tree_breadth": _whole(1, 8),
         "generation_tree_depth": _whole(1, 8),
-        "generation_tree_beam": _whole(1, 8), "generation_unit": WORD, "generation_view": WORD,
+        "generation_tree_beam": _whole(1, 8), "generation_unit": _one_of("nats", "bits"),
+        "generation_view": WORD,
         "generation_token": _whole(0, 1_000_000),
     },
     "training": {
@@ -180,16 +201,20 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
     "experiments": {"experiments_source_*": WORD, "experiments_reveal_*": FLAG},
     "masking": {
         "masking_gaps": GAPS, "masking_share": _whole(5, 100), "masking_seed": SEED,
-        "masking_place": _whole(0, 100_000), "masking_masks": WORD, "masking_epoch": _whole(1, 100),
-        "masking_batch_seed": SEED, "masking_against": WORD, "masking_limit": WORD, "masking_table": WORD,
+        "masking_place": _whole(0, 100_000), "masking_masks": WORD, "masking_epoch": _whole(1, 12),
+        "masking_batch_seed": SEED, "masking_against": WORD, "masking_limit": WORD,
+        "masking_table": _one_of("no-joint", "joint"),
         "masking_second": _whole(0, 100_000), "masking_fill_part": WORD, "masking_fill_seed": SEED,
         "masking_fill_sweeps": _whole(1, 20), "masking_fill_way": WORD, "masking_fill_step": _whole(0,
         10_000),
         "masking_fill_every": FLAG, "masking_right_row": FLAG,
-        "masking_right_*": _whole(0, 2**31), "masking_meaning_part": WORD,
+        "masking_right_stories": _whole(1, 1000),
+        "masking_right_blanks": _whole(1, 10), "masking_right_seed": SEED, "masking_meaning_part": WORD,
         "masking_meaning_layer": _whole(0, 500), "masking_meaning_a": _text(500),
         "masking_meaning_b": _text(500),
-        "masking_meaning_word": WORD, "masking_meaning_used": WORD, "masking_meaning_*": OPTION,
+        "masking_meaning_word": WORD, "masking_meaning_used": WORD, "masking_meaning_use": _whole(0, 10_000),
+        "masking_meaning_own": _text(1000), "masking_meaning_sentence": _whole(0, 10_000),
+        "masking_meaning_pooling": _one_of("mean", "last"),
         "pair_size": WORD, "pair_steps": _whole(1, 1_000_000),
     },
 }  # fmt: skip

@@ -8,7 +8,7 @@ NAME = "projector"  # in the address and in the session
 say = words("ui.projector")
 # All sizes of the frame, the widgets and the components are in rem: one number enlarges them together.
 _STYLE = """
-html { font-size: 20px; }
+:root:root { font-size: 20px; }
 [data-testid="stMainBlockContainer"] { max-width: 100%; }
 [data-testid="stCaptionContainer"] { font-size: 1rem; }
 """

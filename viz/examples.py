@@ -165,13 +165,14 @@ def curve_with_point(
                    line={"color": MODEL, "width": 2.5}, showlegend=False,
                    hovertemplate="%{x:.4g} · %{y:.4g}<extra></extra>")
     )  # fmt: skip
-    marks = [(*point, point_name, TRUE, "circle")] + ([(*second, NEUTRAL, "diamond")] if second else [])
-    for at_x, at_y, name, color, symbol in marks:
+    marks = [(*point, point_name, TRUE, "circle", "top center")]
+    marks += [(*second, NEUTRAL, "diamond", "bottom center")] if second else []
+    for at_x, at_y, name, color, symbol, place in marks:
         fig.add_trace(
             go.Scatter(
                 x=[at_x], y=[at_y], mode="markers+text",
                 marker={"size": 12, "color": color, "symbol": symbol},
-                text=[escape(name)], textposition="top center", textfont={"size": FONT_SIZE, "color": INK},
+                text=[escape(name)], textposition=place, textfont={"size": FONT_SIZE, "color": INK},
                 name=escape(name), showlegend=False, cliponaxis=False,
                 hovertemplate="%{x:.4g} · %{y:.4g}<extra></extra>",
             )
@@ -179,7 +180,7 @@ def curve_with_point(
     if level is not None:
         fig.add_hline(y=level[0], line={"color": NEUTRAL, "dash": "dash", "width": 1.5})
         fig.add_annotation(
-            x=1, xref="paper", xanchor="right", y=np.log10(level[0]) if log_y else level[0], yanchor="bottom",
+            x=0, xref="paper", xanchor="left", y=np.log10(level[0]) if log_y else level[0], yanchor="top",
             text=escape(level[1]), showarrow=False,
         )  # fmt: skip
     power = {"exponentformat": "power", "dtick": 1}

@@ -146,7 +146,7 @@ def paid_curve(
         )
     )
     if floor is not None:
-        reference_line(fig, Reference(floor, say("floor"), say("floor")), log_y=False)
+        reference_line(fig, Reference(floor, say("floor"), "floor"), log_y=False)
     low, high = np.log10(span[0]), np.log10(span[1])
     powers = range(int(np.ceil(low - 1e-9)), int(np.floor(high + 1e-9)) + 1)
     fig.update_xaxes(

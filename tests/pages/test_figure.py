@@ -20,7 +20,9 @@ def test_each_figure_has_its_own_buttons() -> None:
     assert not at.exception
     assert plotly(at, "first") and plotly(at, "second")
     for key in ("first", "second"):
-        assert component(at, f"save_{key}") == {"chart": key, "name": key, "label": "Save the picture"}
+        told = component(at, f"save_{key}")
+        assert (told["chart"], told["name"]) == (key, key)
+        assert told["words"]["label"] == "Save the picture" and told["words"]["png"] == "Picture (PNG)"
     labels = [e.proto.label for e in at.get("download_button")]
     assert labels == ["Numbers (CSV)"] * 2
 

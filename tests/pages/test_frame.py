@@ -143,7 +143,7 @@ def test_a_link_to_an_own_run_waits_until_the_browser_says_whose_it_is(
     own = replace(shipped[0], id="run:20261130-abcd", name="mine", kind="run")
     known = [*shipped]
     monkeypatch.setattr(resources, "available_models", lambda owner: known)
-    at = open_page("tokens", query={"model": own.label})
+    at = open_page("tokens", query={"model": own.id})
     assert at.session_state["model"] == shipped[0].id  # nobody knows yet whose runs may be shown
     known.append(own)
     assert at.run().session_state["model"] == own.id

@@ -7,8 +7,10 @@ import plotly.graph_objects as go
 import streamlit as st
 
 import viz
+from ui import projector
 from ui.cells import table_csv
 from ui.components.save_picture import save_picture
+from viz.projector import enlarge
 from viz.tables import table_of
 from wording import words
 
@@ -25,6 +27,9 @@ def show(fig: go.Figure, *, key: str, on_press: Callable[[int, int], None] | Non
         key: of the chart.
         on_press: called with the column and the row of a point that is pressed.
     """
+    given = fig
+    if projector.on():
+        fig = enlarge(fig)
     width: Literal["content", "stretch"] = "content" if fig.layout.width else "stretch"
     looks: dict[str, Any] = {"alt": viz.alt_text(fig), "config": viz.CONFIG, "width": width}
     if on_press is not None:
@@ -37,7 +42,7 @@ def show(fig: go.Figure, *, key: str, on_press: Callable[[int, int], None] | Non
         looks |= {"on_select": pressed, "selection_mode": "points"}
     with st.container(gap=None):
         st.plotly_chart(fig, key=key, **looks)
-        _download(fig, key)
+        _download(given, key)
 
 
 def _download(fig: go.Figure, key: str) -> None:
