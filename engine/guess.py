@@ -68,19 +68,31 @@ class Round:
         return self.ids[self.start + i]
 
 
-def story_round(tokenizer: Tokenizer, seed: int, n: int = TOKENS) -> Round:
-    """A place in a fresh story, the same for everybody with this seed.
+def story_round(tokenizer: Tokenizer, seed: int, n: int = TOKENS, oracle: Oracle | None = None) -> Round:
+    """A place in a fresh story, the same for everybody with this seed and vocabulary.
 
     The end of another story stands before it, as in training: so its first word has something before it.
+
+    Args:
+        tokenizer: cuts the story.
+        seed: of the story and of the place.
+        n: tokens to guess.
+        oracle: if given, the place is one where much can still happen: of all places the third with the most
+            entropy to come.
     """
     rng = random.Random(f"guess:{seed}")
     end = tokenizer.encode(story_text(_FRESH + seed, 1))[-1]
     ids: list[int] = []
     more = 0
     while len(ids) < SHOWN + n:  # one story has more than enough tokens, but in an odd vocabulary
-        ids += tokenizer.encode(story_text(_FRESH + seed + SEEDS_APART * (1 + more), 1))
         more += 1
-    start = rng.randint(SHOWN, len(ids) - n)
+        ids += tokenizer.encode(story_text(_FRESH + seed + SEEDS_APART * more, 1))
+    starts = list(range(SHOWN, len(ids) - n + 1))
+    if oracle is not None:
+        open_ = [metrics.entropy(row) for row in oracle.distributions(ids[:-1])]  # after each token
+        starts.sort(key=lambda at: -math.fsum(open_[at - 1 : at - 1 + n]))
+        starts = starts[: max(1, len(starts) // 3)]
+    start = rng.choice(starts)
     return Round((end, *ids[: start + n]), 1, start + 1)
 
 

@@ -41,6 +41,7 @@ _RAISED = re.compile(r"10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 _MINUS = str.maketrans("−–—‒﹣－", "------")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+[.,]?|[.,][0-9])[0-9.,]*(?:[eE][+-]?[0-9]{1,4})?")
 _POWER = re.compile(r"(?:[x×·*])10(?:\^|\*\*)\(?([+-]?[0-9]{1,4})\)?")
+_SEPARATORS = (r"[×·*;|]|(?<=[\s0-9])[xX](?=[\s0-9])", r",\s+", r"[,\s]+")
 _LEAD = re.compile(r"^[=≈~]+")
 
 
@@ -222,8 +223,8 @@ def tolerance(value: float) -> float:
 
 
 def _near(x: float, value: float, step: float) -> bool:
-    """Whether x lies within `step` of a value, up to what a float can tell."""
-    return abs(x - value) <= step + _SLACK * max(abs(value), step)
+    """Whether x lies within `step` of a value, up to what a float can tell; with a step of 0, is it."""
+    return x == value if not step else abs(x - value) <= step + _SLACK * max(abs(value), step)
 
 
 def rounded(value: float, digits: int = DIGITS) -> str:
@@ -280,7 +281,7 @@ def _judge(read: Read, value: float, answer: Number) -> Verdict:
     if _near(value, answer.value, near):
         return _right(read, value, answer)
     for slip in answer.slips:
-        if _near(value, slip.value, 0.0 if answer.whole else tolerance(slip.value)):
+        if _near(value, slip.value, 1e-6 if answer.whole else tolerance(slip.value)):
             return Verdict(False, f"slip.{slip.name}")
     if read.other is not None and _near(read.other, answer.value, near):
         return Verdict(False, "comma")
@@ -320,14 +321,12 @@ def read_ids(typed: str, most: int = 200) -> list[int] | None:
     text = typed.strip().translate(_MINUS).strip("[](){} ")
     if not text or len(typed) > LONGEST * most:
         return None
-    for separator in (r"[×·*;|]|(?<=[\s0-9])[xX](?=[\s0-9])", r",\s+", r"[,\s]+"):
+    for separator in _SEPARATORS:
         parts = [part for part in re.split(separator, text) if part.strip()]
-        if len(parts) > 1 or separator == r"[,\s]+":
-            break
-    if len(parts) > most:
-        return None
-    values = [_whole(part.strip()) for part in parts]
-    return None if None in values else [value for value in values if value is not None]
+        values = [_whole(part.strip()) for part in parts]
+        if None not in values and 0 < len(parts) <= most and (len(parts) > 1 or separator == _SEPARATORS[-1]):
+            return [value for value in values if value is not None]
+    return None
 
 
 def _whole(text: str) -> int | None:

@@ -34,14 +34,13 @@ def opened() -> str | None:
     return name
 
 
-def score() -> set[str]:
-    """How many are right so far; gives which."""
+def score() -> None:
+    """How many are right so far, and how many of them without help."""
     done = people.progress().exercises
     right = {name for name in IDS if name in done and done[name].right}
     alone = sum(not done[name].hints for name in right)
     text = say("score", right=len(right), of=len(IDS))
     st.progress(len(right) / len(IDS), text=f"{text} {say('alone', n=alone)}" if right else text)
-    return right
 
 
 def choose_topic() -> str:
@@ -73,6 +72,7 @@ def overview(names: dict[str, list[str]], right: set[str]) -> None:
 def one(name: str, ids: list[str]) -> None:
     """One exercise, with the way to its neighbours."""
     place = ids.index(name)
+    topic_name = next(key for key, makers in TOPICS.items() if name in makers)
     steps = (
         ("back", None, "list", False),
         ("previous", ids[place - 1], "chevron_left", place == 0),
@@ -89,20 +89,22 @@ def one(name: str, ids: list[str]) -> None:
                 args=(to,),
             )
     st.subheader(exercise_text.title(name))
-    st.caption(say("place", n=place + 1, of=len(ids)))
+    st.caption(say("place", topic=exercise_text.topic(topic_name), n=place + 1, of=len(ids)))
     exercise_view.draw(name, key="exercises")
 
 
-done_before = st.container()
-topic = choose_topic()
+top = st.container()
 chosen = opened()
+middle = st.container()
+topic = choose_topic()  # above the list, below an open exercise
 shown = {key: list(makers) for key, makers in TOPICS.items() if topic in (ALL, key)}
 in_reach = [name for ids in shown.values() for name in ids]
 if chosen is None:
     overview(shown, {name for name, done in people.progress().exercises.items() if done.right})
 else:
-    one(chosen, in_reach if chosen in in_reach else list(IDS))
-with done_before:
+    with middle:
+        one(chosen, in_reach if chosen in in_reach else list(IDS))
+with top:
     score()
 if (seed := exercise_state.pinned()) is not None:
     st.caption(say("pinned", seed=seed))

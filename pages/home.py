@@ -66,6 +66,7 @@ def cards() -> None:
 
 st.title("Loupe")
 st.write(say("intro"))
+diagram("flow", lit=("tokens", "probability"), key="home_flow")
 chosen, sentence = session.model(), session.text()
 if chosen is None:
     st.info(say("no_model"))

@@ -101,7 +101,7 @@ class Writing:
         about: model and prompt.
         branches: never empty.
         asked, done, seconds: of the last "write": tokens wanted, tokens written, and how long that took.
-        message: why the last click did nothing; empty if it did.
+        full: whether the last click did nothing because there are too many branches.
     """
 
     def __init__(self, about: tuple[str, str]) -> None:
@@ -110,7 +110,12 @@ class Writing:
         self.at = 0
         self.asked = self.done = 0
         self.seconds = 0.0
-        self.message = ""
+        self.full = False
+
+    @property
+    def message(self) -> str:
+        """Why the last click did nothing; empty if it did something."""
+        return say("too_many", most=MOST) if self.full else ""
 
     @property
     def branch(self) -> Branch:
@@ -159,7 +164,7 @@ class Writing:
             old.draws = old.draws[:n]
             return
         if len(self.branches) >= MOST:
-            self.message = say("too_many", most=MOST)
+            self.full = True
             return
         name, stream = self._unused()
         self.branches.append(Branch(name, stream, old.name, n, old.draws[:n]))
@@ -183,7 +188,7 @@ class Writing:
         self.at = self.branches.index(here) if here in self.branches else len(self.branches) - 1
 
     def _begin(self) -> None:
-        self.asked, self.message = 0, ""
+        self.asked, self.full = 0, False
 
     def _unused(self) -> tuple[str, int]:
         """The first letter and stream that no branch has: the same clicks and seed give the same text."""

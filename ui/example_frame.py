@@ -121,9 +121,9 @@ def inputs() -> Any:
     return st.container(horizontal=True, vertical_alignment="bottom")
 
 
-def formula(*lines: str) -> None:
-    """Several lines, `&` under `&`."""
-    st.latex(aligned(*lines))
+def formula(*lines: str, small: bool = False) -> None:
+    """Several lines, `&` under `&`; `small` for many long ones."""
+    st.latex((r"\small " if small else "") + aligned(*lines))
 
 
 def grid(columns: Mapping[str, Sequence[str | Number | int]], *, key: str = "") -> None:

@@ -60,12 +60,14 @@ def one_target() -> None:
         after = Number(batch_loss([raised], [target]).loss, 4)
         st.caption(say("raised", before=loss.cell, after=after.cell))
 
-    frame.beside(lambda: read.bars(found.probs.tolist(), key="example_target_bars", mark=target), lines, share=0.45)
+    frame.beside(
+        lambda: read.bars(found.probs.tolist(), key="example_target_bars", mark=target), lines, share=0.45
+    )
     st.caption(say("index_base"))
 
 
 def _with_target() -> tuple[Scores, int]:
-    """Logits and a target: typed, or the last prediction of the text whose answer is known."""
+    """Logits and a target: typed, or a token of the text, and what was expected there."""
     ref = frame.real(needs_text=2)
     if ref is None:
         with frame.inputs():
@@ -73,10 +75,15 @@ def _with_target() -> tuple[Scores, int]:
             n = len(read.names)
             target = inputs.count("target_index", say("target", last=n - 1), min(1, n - 1), 0, n - 1)
         return read, target
+    from engine.metrics import next_token_scores
     from engine.worked_sums import with_rest
 
     trace = frame.looked(ref)
-    z, target_id = trace.logits[-2].astype(np.float64), int(trace.ids[-1])
+    scores = next_token_scores(trace.logits, trace.ids.tolist())
+    n = len(trace.ids)
+    worst = int(scores.log_probs.argmin()) + 1  # the token that surprised most
+    t = inputs.count("target_place", say("place", last=n - 1), worst, 1, n - 1)
+    z, target_id = trace.logits[t - 1].astype(np.float64), int(trace.ids[t])
     names, ids, n_rest = frame.likeliest(ref, z, also=target_id)
     return Scores(names, with_rest(z, ids).tolist(), z.tolist(), ids, n_rest), ids.index(target_id)
 
@@ -181,7 +188,9 @@ def perplexity() -> None:
         frame.grid({"$t$": read.places, "$p$": p, "$-\\ln p$": parts, "$1/p$": each})
 
     frame.beside(
-        lambda: surprise_picture(read, parts_value, key="example_perplexity_bars", mean=found.loss), lines
+        lambda: surprise_picture(read, parts_value, key="example_perplexity_bars", mean=found.loss),
+        lines,
+        share=0.46,
     )
     st.caption(say("perplexity_note"))
 

@@ -167,9 +167,9 @@ def chain_rule() -> None:
     def lines() -> None:
         frame.formula(
             r"P &= \prod_t p(w_t \mid w_1 \dots w_{t-1})",
-            rf"&= {frame.times(p)} = {product}",
+            rf"&= {frame.times(p, most=3)} = {product}",
             r"\ln P &= \sum_t \ln p(w_t \mid w_1 \dots w_{t-1})",
-            rf"&= {frame.added(logs)} = {total}",
+            rf"&= {frame.added(logs, most=3)} = {total}",
             rf"e^{{{total}}} &= {product}",
         )
         frame.grid({"$t$": read.places, say("column.token"): frame.escaped(read.tokens[1:]),
@@ -207,7 +207,7 @@ def sentence_loss() -> None:
 
     def lines() -> None:
         frame.formula(
-            rf"-\ln P &= {frame.added(parts)}",
+            rf"-\ln P &= {frame.added(parts, most=3)}",
             rf"&= {total}",
             rf"\mathcal{{L}} &= \frac{{{total}}}{{{n}}} = {loss}",
             rf"\mathrm{{PPL}} &= e^{{{loss}}} = {perplexity}",

@@ -170,7 +170,7 @@ def _tiny_inputs() -> "tuple[TinyWeights, list[int]]":
 def _tiny_lines(found: "TinyPass", weights: "TinyWeights") -> None:
     """The row of the last token, whose context gives the logits."""
     t, d = len(found.embedded) - 1, found.embedded.shape[1]
-    s = Sum()
+    s = Sum(3)
     x = [[s.given(v) for v in row] for row in found.embedded.tolist()]
     w = [[s.given(v) for v in row] for row in weights.weight.tolist()]
     b = [s.given(v) for v in weights.bias.tolist()]
@@ -209,6 +209,7 @@ def _tiny_lines(found: "TinyPass", weights: "TinyWeights") -> None:
         ),
         rf"e^{{z}} &= ({_list(e)}),\quad \Sigma = {e_total}",
         rf"p &= ({_list(p)})",
+        small=True,
     )
 
 
@@ -269,7 +270,7 @@ def _real_head(ref: ModelRef) -> None:
         left = rf" + {rest}" if t + 1 > len(keys) else ""
         frame.formula(
             rf"s_j &= \tfrac{{q_{{{t}}} \cdot k_j}}{{\sqrt{{{d}}}}}",
-            rf"\Sigma &= \textstyle\sum_j e^{{s_j}}",
+            r"\Sigma &= \textstyle\sum_j e^{s_j}",
             rf"&= {frame.added(powers, most=3)}{left}",
             rf"&= {total}",
             r"a_j &= e^{s_j} / \Sigma",

@@ -1,6 +1,7 @@
 """The words of an exercise, with its numbers in them."""
 
 from engine.exercise import Choice, Exercise
+from ui.words import literal
 from wording import words
 
 say = words("ui.exercise_text")
@@ -37,7 +38,7 @@ def option(exercise: Exercise, place: int) -> str:
     assert isinstance(exercise.answer, Choice)
     chosen = exercise.answer.options[place]
     if chosen.text:
-        return f"`{chosen.text}`"
+        return literal(chosen.text)
     return say(f"exercise.{exercise.id}.option.{chosen.key}", **exercise.values)
 
 

@@ -18,6 +18,7 @@ from viz.guess import running_lines, total_bars
 from wording import words
 
 YOU = "you"
+AS_TOKENS = 10  # of the given beginning; the rest is plain text
 say = words("ui.guess_board")
 
 
@@ -57,14 +58,16 @@ class Board:
         return visible(resources.tokenizer(self.ref).token_bytes(token_id))
 
     def text(self) -> None:
-        """The text up to the place of the next bet; under each token that was guessed, what it cost."""
-        tokenizer = resources.tokenizer(self.ref)
-        shown = self.part.ids[self.part.first : self.part.start + self.n]
-        given = len(shown) - self.n
-        tokens = [[_Shown(i, tokenizer.token_bytes(i))] for i in shown]
+        """The text up to the place of the next bet: its end in tokens, those guessed with what they cost."""
+        tokenizer, part = resources.tokenizer(self.ref), self.part
+        begin = max(part.first, part.start - AS_TOKENS)
+        if begin > part.first:
+            st.text(tokenizer.decode(part.ids[part.first : begin]) + " …")
+        shown = part.ids[begin : part.start + self.n]
+        given = part.start - begin
         most = math.log2(tokenizer.vocab_size)  # a blind guess
         token_strip(
-            tokens,
+            [[_Shown(i, tokenizer.token_bytes(i))] for i in shown],
             key="guess_strip",
             values=[""] * given + [format_number(x) for x in self.you],
             colors=[NEUTRAL] * given + [surprisal_color(x, most) for x in self.you],
@@ -75,7 +78,7 @@ class Board:
     def last(self) -> None:
         """The token that came last, and what it cost the person, the model and the truth."""
         came = self.token(self.part.answer(self.n - 1))
-        st.success(
+        st.info(
             say("came", token=literal(came), bits=format_number(self.you[-1]),
                 percent=format_number(100 * 2 ** -self.you[-1])),
             icon=":material/visibility:",

@@ -42,7 +42,7 @@ def round_of(ref: ModelRef, seed: int) -> Round:
     """
     tokenizer = resources.tokenizer(ref)
     if ref.corpus == "stories":
-        return guess.story_round(tokenizer, seed)
+        return guess.story_round(tokenizer, seed, oracle=resources.oracle_for(ref))
     return guess.text_round(tokenizer.encode(_texts(ref)[1]), seed)
 
 

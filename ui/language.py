@@ -1,8 +1,10 @@
 """Which language a person reads: the address says it, or their choice, or their browser."""
 
 import os
+from contextlib import suppress
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import wording
@@ -32,9 +34,25 @@ def _first() -> str:
 def choose() -> None:
     """The choice, drawn in the sidebar. What was drawn before it is drawn again if a link changed it."""
     spoken = current()
-    address.choose(st.selectbox, say("label"), LANGUAGES, key=KEY, default=_first())
+    label = say("label")
+    address.choose(st.selectbox, label, LANGUAGES, key=KEY, default=_first(), on_change=keep_choices)
     if current() != spoken:
+        keep_choices()
         st.rerun()
+
+
+def keep_choices() -> None:
+    """Carry what is chosen in all widgets over to the language that comes. For `on_change`.
+
+    A browser sends a choice as the words on its screen. In the next language they would be no option any
+    more, and Streamlit would go back to the first one; a value that is set here is sent to the browser anew.
+    """
+    for key, value in st.session_state.items():
+        parts = value if isinstance(value, list | tuple) else [value]
+        words_or_numbers = all(isinstance(part, str | int | float) for part in parts)
+        if words_or_numbers and not isinstance(value, bool) and key != KEY:  # True may be a pressed button
+            with suppress(StreamlitAPIException):  # drawn before the language was
+                st.session_state[key] = value
 
 
 wording.follow(current)

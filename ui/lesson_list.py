@@ -1,7 +1,6 @@
 """The twelve lessons: their order, what each needs, where its steps lead, and what its check asks."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from ui import lesson, sampling_form, session
 from ui.places import PLACES, Place
@@ -28,14 +27,14 @@ class Step:
         place: where.
         text: the text of all pages there; None leaves the person's own.
         query: more that the address of the page says.
-        state: settings that do not stand in the address.
+        numbers: settings that the page's widgets bind to the address themselves.
         model: the model that all pages look into; "" leaves the person's own.
     """
 
     place: Place
     text: str | None = None
     query: dict[str, str] = field(default_factory=dict)
-    state: dict[str, Any] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
     model: str = CAUSAL
 
     @property
@@ -83,8 +82,8 @@ def _study(name: str) -> Step:
     return Step(PLACES[name], model="")
 
 
-def _write(view: str, **settings: Any) -> Step:
-    return Step(PLACES[view], OPENING, state={**sampling_form.DEFAULTS, **settings})
+def _write(view: str, **settings: float) -> Step:
+    return Step(PLACES[view], OPENING, numbers={**sampling_form.DEFAULTS, **settings})
 
 
 LESSONS = {

@@ -64,7 +64,12 @@ def begin(slug: str, n: int) -> None:
         session.set_text(step.text)
     if step.model in {ref.id for ref in resources.shipped_models()}:
         session.choose_model(step.model)
-    state.update({**step.address, **step.state})
+    state.update(step.address)
+    if step.place.page == address.page():
+        state.update(step.numbers)
+    else:  # the address will say them: what is set here would be lost if the page's first run is cut short
+        for key in step.numbers:
+            state.pop(key, None)
 
 
 def follow(page: str) -> None:
@@ -75,7 +80,8 @@ def follow(page: str) -> None:
     way = Way(*asked)
     step = LESSONS[way.lesson].steps[way.step - 1]
     if step.place.page != page:
-        query = {**nav.kept_everywhere(), **step.address, NAME: way.written}
+        numbers = {key: str(value) for key, value in step.numbers.items()}
+        query = {**nav.kept_everywhere(), **step.address, **numbers, NAME: way.written}
         st.switch_page(nav.file_of(step.place.page), query_params=query)
 
 

@@ -9,7 +9,7 @@ say = words("ui.projector")
 # All sizes of the frame, the widgets and the components are in rem: one number enlarges them together.
 _STYLE = """
 :root:root { font-size: 20px; }
-[data-testid="stMainBlockContainer"] { max-width: 100%; }
+[data-testid="stMainBlockContainer"] { max-width: 100%; padding-inline: 2rem; }
 [data-testid="stCaptionContainer"] { font-size: 1rem; }
 """
 

@@ -14,7 +14,7 @@ from engine.reading import Reading, Record
 from engine.verdict import Verdict, verdict
 from ui import resources, run_curve, run_lesson, run_player
 from ui.components import live_curve
-from ui.words import STATES, duration, literal, loss_name, objective_name, state_name
+from ui.words import STATES, duration, literal, objective_name, state_name
 from wording import words
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _why_training_is_higher(info: "RunInfo", now: Reading) -> str:
 def _numbers(info: "RunInfo", now: Reading | None) -> None:
     """The numbers of the newest evaluation."""
     masked = info.model.objective == "mlm"
-    name = loss_name(info.model.objective)
+    name = say(f"loss.{info.model.objective}")
     if now is not None and now.val_loss is None and not masked:
         name = say("training_loss")
     blank = "–"

@@ -19,6 +19,7 @@ from ui import (
     resources,
     session,
 )
+from ui.components.landmarks import landmarks
 from ui.components.owner import mount_owner
 from ui.resources import ModelRef
 from viz import format_count
@@ -50,6 +51,7 @@ def draw(page: str) -> Places:
     class_links.begin()
     link_settings.apply(page)
     with st.sidebar:
+        landmarks()
         _model_picker()
         with st.container(key="model_badge"):
             badge = st.empty()

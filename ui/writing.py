@@ -90,7 +90,7 @@ def go_on(text: Writing, ref: ModelRef, prompt: list[int], n: int, how: Settings
 
 def draw_one(text: Writing, ref: ModelRef, prompt: list[int], how: Settings) -> None:
     """Draw one more token."""
-    text.asked, text.message = 0, ""
+    text.asked, text.full = 0, False
     list(go_on(text, ref, prompt, 1, how))
 
 

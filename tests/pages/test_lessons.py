@@ -142,7 +142,7 @@ def test_each_step_leads_to_its_page_as_promised_and_back(open_page: OpenPage, s
         assert not at.error and not at.warning
         state = at.session_state
         assert state["_page"] == step.place.page
-        for key, value in {**step.address, **step.state}.items():
+        for key, value in {**step.address, **step.numbers}.items():
             assert state[key] == value, f"{slug} step {n}: {key}"
         if step.text is not None:
             assert state["text"] == step.text

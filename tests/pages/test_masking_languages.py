@@ -8,7 +8,6 @@ from streamlit.testing.v1 import AppTest
 
 import wording
 from tests.pages.conftest import OpenPage, Pair
-from ui import hiding
 
 STORY = "Once upon a time, there was a princess called Nora. She"
 PARTS = [
@@ -40,8 +39,9 @@ def said(at: AppTest) -> list[str]:
 
 @pytest.mark.parametrize(("view", "state"), PARTS)
 def test_each_view_is_said_in_spanish_and_what_was_chosen_stays(
-    open_page: OpenPage, models: Pair, view: str, state: dict[str, Any]
+    open_page: OpenPage, models: Pair, monkeypatch: pytest.MonkeyPatch, view: str, state: dict[str, Any]
 ) -> None:
+    monkeypatch.setenv("LOUPE_LANGUAGE", "es")  # the driver sends choices in words, as a browser does
     at = open_page("masking", text=STORY, hide=view, lang="es", **state)
     assert not at.exception and not at.error
     at.run()
@@ -51,16 +51,16 @@ def test_each_view_is_said_in_spanish_and_what_was_chosen_stays(
         own = re.sub("[“«][^”»]*[”»]", "", text)  # words of the stories stand in quotation marks
         assert not ENGLISH.search(own), own
     kept = {key: at.session_state[key] for key in ("hide", "text", *state)}
-    hidden = hiding_places(at)
+    hidden = hidden_places(at)
     at.session_state["lang"] = "en"
     at.run()
     assert not at.exception and not at.error
     assert at.title[0].value == "Masking"
     assert {key: at.session_state[key] for key in kept} == kept
-    assert hiding_places(at) == hidden and kept["hide"] == view and kept.items() >= state.items()
+    assert hidden_places(at) == hidden and kept["hide"] == view and kept.items() >= state.items()
 
 
-def hiding_places(at: AppTest) -> object:
+def hidden_places(at: AppTest) -> object:
     return at.session_state["_masking_hidden"] if "_masking_hidden" in at.session_state else None
 
 
@@ -76,9 +76,10 @@ def test_an_error_of_the_engine_is_told_in_the_language_spoken(monkeypatch: pyte
     monkeypatch.setattr(wording, "_current", lambda: "es")
     with pytest.raises(ValueError, match="d_model 10 no es divisible entre n_head 3"):
         ModelConfig(vocab_size=10, d_model=10, n_head=3)
-    assert late.message == "example.org no respondió en 10 segundos."  # made when it is read, not in the thread
+    assert (
+        late.message == "example.org no respondió en 10 segundos."
+    )  # made when it is read, not in the thread
     assert (own_text("a").name, own_text("a").title) == ("Your text", "Tu texto")  # a run keeps the one name
     assert own_text("a", name="My {book}").title == "My {book}"
     assert title(python_docs().name, "python-docs") == "Documentación de Python"
     assert encodings()["shift_jis"] == "Japonés (Shift JIS)"
-    assert hiding.SHARE

@@ -108,7 +108,8 @@ function paint(grid) {
 
 function paintLabels(grid, pen) {
   pen.fillStyle = grid.ink.text
-  pen.font = `${grid.cell < 30 ? 12 : 13}px ${grid.ink.family}`
+  const page = parseFloat(getComputedStyle(document.documentElement).fontSize) || 16 // larger on a projector
+  pen.font = `${grid.cell < 30 ? 12 : Math.round((13 * page) / 16)}px ${grid.ink.family}`
   pen.textAlign = "center"
   pen.textBaseline = "middle"
   for (let head = 0; head < grid.heads; head++) {

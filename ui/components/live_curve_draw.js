@@ -23,7 +23,7 @@ function draw(curve) {
   }
   pen.setTransform(ratio, 0, 0, ratio, 0, 0)
   pen.clearRect(0, 0, width, height)
-  pen.font = `13px ${curve.ink.family}`
+  pen.font = `${Math.round(13 * letters())}px ${curve.ink.family}`
   const s = curve.scale
   drawAxes(curve, pen)
   const over = curve.view ? 0 : 4 // a dot on the edge stays whole

@@ -5,6 +5,9 @@ const RIGHT = 52
 const TOP = 10
 const BOTTOM = 26
 
+// Letters grow with the page's own: 1, or more on a projector.
+const letters = () => Math.max(1, parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1)
+
 function extent(steps) {
   if (!steps.length) return [0, 1]
   const [first, last] = [steps[0], steps[steps.length - 1]]
@@ -47,18 +50,20 @@ function makeScale(curve, width, height) {
   const [low, high] = valueRange(curve, from, to)
   const log = curve.data.logY && low > 0
   const [g, gBack] = log ? [Math.log, Math.exp] : [x => x, x => x]
-  const inner = height - TOP - BOTTOM
+  const large = letters()
+  const bottom = height - BOTTOM * large
+  const inner = bottom - TOP
   const room = curve.data.marks.length ? 30 : 24 // for the words on the reference lines, and the marks
   const pad = (g(high) - g(low)) * (room / Math.max(inner - 2 * room, 60))
   const [y0, y1] = [g(low) - pad, g(high) + pad]
-  const [left, right] = [LEFT, width - (perplexity ? RIGHT : 16)]
+  const [left, right] = [LEFT * large, width - (perplexity ? RIGHT * large : 16)]
   const [x0, x1] = [f(from), f(to)]
   return {
-    left, right, top: TOP, bottom: height - BOTTOM, log, logX, f, back, from, to,
+    left, right, top: TOP, bottom, log, logX, f, back, from, to,
     low: gBack(y0), high: gBack(y1),
     x: step => left + (f(step) - x0) / (x1 - x0) * (right - left),
     toStep: px => back(x0 + (Math.min(Math.max(px, left), right) - left) / (right - left) * (x1 - x0)),
-    y: value => height - BOTTOM - (g(value) - y0) / (y1 - y0) * inner,
+    y: value => bottom - (g(value) - y0) / (y1 - y0) * inner,
   }
 }
 

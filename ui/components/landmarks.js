@@ -1,0 +1,24 @@
+// The way past the sidebar for the keyboard, and what Streamlit's folded menu lacks for screen readers: its list
+// of pages by section holds more than entries, so it is no list.
+function mend() {
+  for (const list of document.querySelectorAll("[data-testid=stSidebarNavItems]")) {
+    if (![...list.children].some((child) => child.tagName !== "LI")) continue
+    list.setAttribute("role", "presentation")
+    for (const entry of list.querySelectorAll("li")) entry.setAttribute("role", "presentation")
+  }
+}
+
+export default function ({ data, parentElement }) {
+  const skip = parentElement.querySelector(".skip")
+  skip.textContent = data.words
+  skip.onclick = () => {
+    const main = document.querySelector("[data-testid=stMain]")
+    main.setAttribute("tabindex", "-1")
+    main.focus()
+  }
+  mend()
+  const menu = document.querySelector("[data-testid=stSidebar]")
+  const watch = new MutationObserver(mend)
+  if (menu) watch.observe(menu, { childList: true, subtree: true })
+  return () => watch.disconnect()
+}
