@@ -165,7 +165,7 @@ def divergence(rng: Random) -> Made:
 
 def start_loss(rng: Random) -> Made:
     """The loss of a model that has learned nothing."""
-    v = rng.choice((256, 500, 1000, 1024, 4096, 8000, 32_000, 50_257))
+    v = rng.choice((256, 300, 500, 800, 1000, 1024, 2000, 4096, 5000, 8000, 16_000, 32_000, 50_257))
     loss = float(metrics.surprisal(-math.log(v)))
     slips = {"log10": math.log10(v), "bits": math.log2(v), "probability": 1 / v, "perplexity": v}
     return number(loss, "nats", slips=slips, V=v)

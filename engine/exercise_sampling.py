@@ -5,8 +5,8 @@ from random import Random
 
 import numpy as np
 
+from engine import metrics
 from engine.exercise import Choice, Made, Option, choice, number, order
-from engine.metrics import softmax
 from engine.stages import next_token_distribution
 
 TOKENS = ("mat", "sofa", "dog", "moon", "hat", "tree")
@@ -18,9 +18,9 @@ def temperature(rng: Random) -> Made:
     index, t = rng.randrange(3), rng.choice((0.5, 2.0))
     p = next_token_distribution(np.array(logits, float), temperature=t)[index]
     slips = {
-        "no_temperature": softmax(np.array(logits))[index],
-        "temperature_upside_down": softmax(np.array(logits) * t)[index],
-        "after_softmax": softmax(np.array(logits))[index] / t,
+        "no_temperature": metrics.softmax(np.array(logits))[index],
+        "temperature_upside_down": metrics.softmax(np.array(logits) * t)[index],
+        "after_softmax": metrics.softmax(np.array(logits))[index] / t,
     }
     return number(p, "share", slips=slips, logits=logits, index=index, T=t, scaled=[z / t for z in logits])
 
@@ -103,6 +103,6 @@ def generation_order(rng: Random) -> Made:
 
 def effective_choices(rng: Random) -> Made:
     """How many equally likely tokens would be as uncertain: exp of the entropy."""
-    n = rng.choice((2, 4, 8, 16, 32))
-    bits = math.log2(n)
-    return number(n, slips={"entropy": bits, "exp_of_bits": math.exp(bits)}, bits=int(bits))
+    entropy = rng.randint(2, 13) / 2
+    slips = {"entropy": entropy, "exp_of_bits": math.exp(entropy)}
+    return number(metrics.perplexity(entropy * math.log(2)), slips=slips, bits=entropy)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch.nn.functional as F
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from torch import Tensor, nn  # torch before its parts: another thread may be loading it
 
 from engine.windows import context_sizes, cut, score_parts
 from wording import words
@@ -42,7 +41,7 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     if not bool((targets != IGNORED).any()):
         raise ValueError(say("no_target_scored_there"))
     rows = logits.reshape(-1, logits.shape[-1]).float()  # half precision would round the sum
-    return F.cross_entropy(rows, targets.reshape(-1), ignore_index=IGNORED)
+    return nn.functional.cross_entropy(rows, targets.reshape(-1), ignore_index=IGNORED)
 
 
 def perplexity(loss: float) -> float:

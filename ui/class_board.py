@@ -9,6 +9,7 @@ from engine import reading
 from engine.corpus import title
 from ui import resources, run_choice, session
 from ui.components import show
+from ui.vocabularies import called
 from ui.words import counted, literal, objective_name, state_name
 from viz import format_number
 from viz.standings import standing_dots
@@ -159,7 +160,7 @@ def _table(board: "Board", mine: set[str]) -> None:
         "steps": [say("steps_of", step=row.step, steps=row.steps) for row in rows],
         "state": [state_name(row.state) for row in rows],
         "parameters": [row.parameters for row in rows],
-        "vocabulary": [row.vocabulary for row in rows],
+        "vocabulary": [called(row.vocabulary) for row in rows],
     }
     st.dataframe(
         {titles[name]: values for name, values in columns.items()},

@@ -10,6 +10,7 @@ import streamlit as st
 from engine.classes import Class
 from ui import class_board, class_links, people, resources, session
 from ui.cells import table_csv
+from ui.lesson_list import ORDER
 from ui.words import literal
 from viz import format_number
 from wording import words
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from engine.class_rows import Row
 
 POLL_SECONDS = 5.0
-LESSONS = 12
 NONE = ""  # no text chosen
 _LARGE, _ANONYMOUS, _TEXT = "teacher_large", "teacher_anonymous", "teacher_text"
 say = words("ui.class_people")
@@ -64,7 +64,7 @@ def _rows(home: str, code: str, text: str) -> "list[Row]":
     numbers = class_links.store().numbers(code, [each.person for each in everyone])
     board = next((b for b in _boards() if " ".join(map(str, class_board.key(b))) == text), None)
     runs = resources.run_store().list() if everyone else []
-    return class_rows.rows(everyone, numbers, runs, board, exercises=IDS)
+    return class_rows.rows(everyone, numbers, runs, board, exercises=IDS, lessons=ORDER)
 
 
 def name_of(row: "Row", anonymous: bool = False) -> str:
@@ -119,7 +119,7 @@ def _columns() -> dict[str, Any]:
     config = st.column_config
     return {
         say("column.lessons"): config.ProgressColumn(
-            min_value=0, max_value=LESSONS, format=f"%d / {LESSONS}"
+            min_value=0, max_value=len(ORDER), format=f"%d / {len(ORDER)}"
         ),
         say("column.exercises"): config.ProgressColumn(
             min_value=0, max_value=len(IDS), format=f"%d / {len(IDS)}"
@@ -138,7 +138,7 @@ def _large(shown: pd.DataFrame, found: "list[Row]") -> None:
     large = pd.DataFrame(
         {
             columns[0]: [literal(str(shown[columns[0]][i])) for i in order],
-            columns[1]: [f"{found[i].lessons} / {LESSONS}" for i in order],
+            columns[1]: [f"{found[i].lessons} / {len(ORDER)}" for i in order],
             columns[2]: [f"{found[i].right} / {len(IDS)}" for i in order],
             columns[3]: ["–" if (best := found[i].best) is None else format_number(best, 4) for i in order],
         }

@@ -262,7 +262,7 @@ def _top_k(given: Numbers, value: float) -> str:
 
 
 def _effective_choices(given: Numbers, value: float) -> str:
-    return aligned(rf"2^{{{given['bits']}}} &= {value:.0f}")
+    return aligned(rf"2^{{{given['bits']}}} &= {tex(value)}")
 
 
 # ---- masked models and training
@@ -283,7 +283,7 @@ def _none_masked(given: Numbers, value: float) -> str:
 
 def _warm_up(given: Numbers, value: float) -> str:
     return aligned(
-        rf"{given['rate']} \cdot \frac{{{given['k']}}}{{{given['warmup']}}} &= {tex(rounded(value, 12), 3)}"
+        rf"{given['rate']} \cdot \frac{{{given['k']}}}{{{given['warmup']}}} &= {tex(rounded(value, 12))}"
     )
 
 

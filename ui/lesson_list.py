@@ -237,11 +237,9 @@ LESSONS = {
         ),
         check=("masked-targets", "mask-split", "which-generates"),
         diagram=("objectives", ("hide", "both-sides", "fill", "left-only", "next")),
-        formula=r"p(x_t \mid x_1 \dots x_{t-1}) \quad\text{vs}\quad "
-        r"p(x_t \mid x_1 \dots x_{t-1}, x_{t+1} \dots x_T)",
+        formula=r"p(x_t \mid x_1 \dots x_{t-1}) \;\neq\; p(x_t \mid x_s,\ s \neq t)",
         line="<i>p</i>(<i>x</i><sub>t</sub> | <i>x</i><sub>1</sub> … <i>x</i><sub>t−1</sub>)  ≠  "
-        "<i>p</i>(<i>x</i><sub>t</sub> | <i>x</i><sub>1</sub> … <i>x</i><sub>t−1</sub>, "
-        "<i>x</i><sub>t+1</sub> … <i>x</i><sub>T</sub>)",
+        "<i>p</i>(<i>x</i><sub>t</sub> | <i>x</i><sub>s</sub>, <i>s</i> ≠ <i>t</i>)",
         examples=("causal-mask", "fill-blank", "signal"),
         words=("clm", "mlm", "mask-token", "mask-prob", "causal-mask", "pseudo-log-likelihood"),
     ),

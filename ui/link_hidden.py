@@ -28,7 +28,7 @@ PARTS = {
     "try": '[class*="st-key-try_this"]',
 }
 # What nobody may hide: the notices, and what belongs to the frame's own work.
-_NEVER = re.compile(r"_.*|link_.*|class_link_.*|people_.*")
+_NEVER = re.compile(r"(link|class_link|people|frame)_.*")
 
 
 def read(raw: str) -> tuple[list[str], int]:
@@ -75,6 +75,7 @@ def begin() -> int:
 def style(hidden: list[str]) -> str:
     """The rule that takes things off the screen and out of the keyboard's way."""
     places = [PARTS.get(name, f".st-key-{name}") for name in hidden if name != LOCKED]
+    places += [".st-key-link_open"] if places else []  # a student has no class to send it to
     return f"{', '.join(places)} {{ display: none !important; }}" if places else ""
 
 

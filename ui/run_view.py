@@ -14,6 +14,7 @@ from engine.reading import Reading, Record
 from engine.verdict import Verdict, verdict
 from ui import resources, run_curve, run_lesson, run_player
 from ui.components import live_curve
+from ui.vocabularies import called
 from ui.words import STATES, duration, literal, objective_name, state_name
 from wording import words
 
@@ -110,7 +111,7 @@ def _progress(info: "RunInfo", records: list[Record]) -> None:
 
 def _facts(info: "RunInfo") -> str:
     device = "GPU" if info.device.startswith("cuda") else info.device.upper()
-    facts = [objective_name(info.model.objective), literal(info.tokenizer)]
+    facts = [objective_name(info.model.objective), literal(called(info.tokenizer))]
     facts.append(say("parameters", n=parameter_count(info.model)))
     facts += [device] if device else []
     facts += [say("energy")] if info.joules is not None else []

@@ -11,11 +11,11 @@ from ui import resources
 
 STORY = "Once upon a time, there was a princess called Lily"
 VIEWS = {
-    "Look up": "embeddings_lookup",
-    "Position": "embeddings_turn",
-    "Neighbours": "embeddings_neighbours",
-    "Map": "embeddings_map",
-    "Length": "embeddings_norms",
+    "look-up": "embeddings_lookup",
+    "position": "embeddings_turn",
+    "neighbours": "embeddings_neighbours",
+    "map": "embeddings_map",
+    "length": "embeddings_norms",
 }
 
 SHIPPED = {ref.id for ref in resources.shipped_models()}
@@ -54,7 +54,7 @@ def test_nothing_sticks_out_of_a_narrow_screen(server: Server, browse: Browse) -
 
 def test_the_keyboard_chooses_a_token_and_a_view(server: Server, browse: Browse) -> None:
     page = browse()
-    opened(page, server, "Neighbours")
+    opened(page, server, "neighbours")
     expect(page.get_by_text(re.compile("How alike “·Lily”"))).to_be_visible()
     page.locator(".st-key-embeddings_strip .chip").last.focus()
     page.keyboard.press("ArrowLeft")
@@ -63,7 +63,7 @@ def test_the_keyboard_chooses_a_token_and_a_view(server: Server, browse: Browse)
     settle(page)
     page.get_by_role("radio", name="Length").click()
     expect(page.get_by_text(re.compile("How long “·called”"))).to_be_visible()
-    expect(page).to_have_url(re.compile("vectors=Length"))
+    expect(page).to_have_url(re.compile("vectors=length"))
     settle(page)
     no_exception(page)
 
@@ -72,7 +72,7 @@ def test_the_map_goes_back_in_time_by_keyboard(server: Server, browse: Browse) -
     if len(resources.history(resources.shipped_models()[0])) < 2:
         pytest.skip("pretrained/history is not there: there is one moment only")
     page = browse()
-    opened(page, server, "Map")
+    opened(page, server, "map")
     plot = page.locator(".st-key-embeddings_map .js-plotly-plot")
     read = "p => ({x: p.layout.xaxis.range, y: p.layout.yaxis.range, at: p.calcdata[0][0].x})"
     before = plot.evaluate(read)
@@ -94,7 +94,7 @@ def test_the_map_goes_back_in_time_by_keyboard(server: Server, browse: Browse) -
 
 def test_the_map_in_three_dimensions_is_drawn_offline(server: Server, browse: Browse) -> None:
     page = browse(scheme="dark")
-    opened(page, server, "Map")
+    opened(page, server, "map")
     page.get_by_role("radio", name="3-D").click()
     expect(
         page.locator(".st-key-embeddings_map .gl-container, .st-key-embeddings_map canvas").first

@@ -62,7 +62,7 @@ def test_a_lesson_is_walked_from_start_to_end_and_stays_done(browse: Browse, ser
         expect(strip).to_contain_text(f"Step {n} of 4")
         expect(heading).to_have_text(there)
         settle(page)
-    expect(page.locator(".st-key-temperature").get_by_role("slider")).to_have_attribute("aria-valuenow", "2")
+    expect(page.locator(".st-key-temperature").get_by_role("slider")).to_have_value("2")
     strip.get_by_role("link", name="To the check").click()
     expect(heading).to_have_text("5. Logits and softmax")
     settle(page)

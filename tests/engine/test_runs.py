@@ -17,6 +17,7 @@ from engine.folders import read_json
 from engine.model import Transformer
 from engine.processes import process_mark, worker_lives
 from engine.records import merge_records, read_records
+from engine.run_info import language_of
 from engine.runs import RunSpec, RunStore, update_status
 from engine.tokenizers import byte_tokenizer, char_tokenizer, train_bpe
 from engine.training import EvalEvent, StepEvent, train
@@ -455,6 +456,19 @@ def test_start_watch_stop_resume_finish(store):
     assert steps == sorted(set(steps)) and steps[:50] == list(range(1, 51))
     assert "Traceback" not in (info.folder / "worker.log").read_text()
     assert wait_for(lambda: store.queue.rewarm() or not store.queue.workers._busy)  # reaped: no zombie stays
+
+
+def test_what_befalls_a_run_is_written_in_the_language_of_who_started_it(store, monkeypatch):
+    monkeypatch.setenv("LOUPE_LANGUAGE", "es")
+    killed, trained = store.create(spec(), "me"), store.start(spec(steps=2), "me")
+    monkeypatch.delenv("LOUPE_LANGUAGE")
+    update_status(store.root / killed, state="running", pid=1, mark="of another process")
+    store.pump()
+    assert store.info(killed).message.startswith("El proceso de entrenamiento se interrumpió")
+    wait_for(lambda: store.info(trained).state == "finished")
+    assert "paso 2/2: entrenamiento" in (store.root / trained / "worker.log").read_text("utf-8")
+    (store.root / killed / "run.json").write_text('{"language": ["es"]}', "utf-8")
+    assert language_of(store.root / killed) == "en"
 
 
 def test_a_killed_worker_is_noticed_and_its_run_resumed(store):

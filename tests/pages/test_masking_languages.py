@@ -61,7 +61,7 @@ def test_each_view_is_said_in_spanish_and_what_was_chosen_stays(
 
 
 def hidden_places(at: AppTest) -> object:
-    return at.session_state["_masking_hidden"] if "_masking_hidden" in at.session_state else None
+    return at.session_state["_masking_hidden"] if "_masking_hidden" in at.session_state else None  # noqa: SIM401
 
 
 def test_an_error_of_the_engine_is_told_in_the_language_spoken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,9 +76,7 @@ def test_an_error_of_the_engine_is_told_in_the_language_spoken(monkeypatch: pyte
     monkeypatch.setattr(wording, "_current", lambda: "es")
     with pytest.raises(ValueError, match="d_model 10 no es divisible entre n_head 3"):
         ModelConfig(vocab_size=10, d_model=10, n_head=3)
-    assert (
-        late.message == "example.org no respondió en 10 segundos."
-    )  # made when it is read, not in the thread
+    assert late.message == "example.org no respondió en 10 segundos."  # the thread kept no words
     assert (own_text("a").name, own_text("a").title) == ("Your text", "Tu texto")  # a run keeps the one name
     assert own_text("a", name="My {book}").title == "My {book}"
     assert title(python_docs().name, "python-docs") == "Documentación de Python"

@@ -43,14 +43,16 @@ def literal_parts(template: str) -> list[str]:
 
 @cache
 def english() -> list[str]:
-    """The longest part of each English sentence, if it has three words and is not Spanish too."""
+    """The longest part of each English sentence, if it has two words and is not Spanish too."""
     spanish = "\n".join(text for value in sentences("es").values() for text in forms(value))
     parts = {
         max(literal_parts(text), key=len, default="").strip()
         for value in sentences(wording.SOURCE).values()
         for text in forms(value)
     }
-    return sorted(part for part in parts if len(WORD.findall(part)) > 2 and part not in spanish)
+    return sorted(
+        part for part in parts if " " in part and len(WORD.findall(part)) > 1 and part not in spanish
+    )
 
 
 def texts(value: Any) -> Iterator[str]:

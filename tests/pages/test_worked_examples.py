@@ -13,8 +13,6 @@ from ui.example_list import EXAMPLES
 from wording import LANGUAGES
 
 TOY = [slug for slug in EXAMPLES if slug not in ("gradient", "scaling", "balance")]  # can show real ones
-    slug for slug in EXAMPLES if slug not in ("gradient", "scaling")
-]  # those with a switch to real numbers
 
 # slug -> what its page must show with the numbers that it opens with
 PRINTED = {
