@@ -81,7 +81,7 @@ class ProgressStore:
 
     def read(self, owner: str) -> Progress:
         """How far a person is; nothing done if they are not known. A damaged file is set aside first."""
-        return self._read(_hash(owner))
+        return self._read(hash_of(owner))
 
     def pass_lesson(self, owner: str, lesson: str) -> Progress:
         """Note that a lesson's check was passed. Passed again, it keeps the time of the first pass.
@@ -133,7 +133,7 @@ class ProgressStore:
         if not self.folder.is_dir():
             return
         with self._lock():
-            for path in self.folder.glob(f"*{_hash(owner)}.json*"):
+            for path in self.folder.glob(f"*{hash_of(owner)}.json*"):
                 path.unlink(missing_ok=True)
 
     def let_go(self, person: str, room: str, *, forget: bool) -> None:
@@ -196,7 +196,7 @@ class ProgressStore:
             return Progress(person)
 
     def _change(self, owner: str, change: Callable[[Progress], Progress]) -> Progress:
-        person = _hash(owner)
+        person = hash_of(owner)
         with self._lock():
             before = self._read_or_set_aside(person)
             after = change(before)
@@ -227,7 +227,8 @@ def checked_person(name: str | None) -> str | None:
     return kept if kept.strip(_JOINERS) else None
 
 
-def _hash(owner: str) -> str:
+def hash_of(owner: str) -> str:
+    """What names a person without giving their rights: SHA-256 of their word, in hexadecimal."""
     return hashlib.sha256(owner.encode()).hexdigest()
 
 

@@ -28,34 +28,34 @@ FLOW = {
     "ids": Box("examples", {"example": "vocabulary"}, "4 8 15"),
     "embeddings": Box("embeddings", {}, "T × d"),
     "attention": Box("attention", {}, "T × T"),
-    "logits": Box("inside", {}, "T × V"),
+    "logits": Box("inside", {"inside": "logit-lens"}, "T × V"),
     "softmax": Box("examples", {"example": "softmax"}, "eᶻ / Σ eᶻ"),
     "probability": Box("next_token", {}, "Σ p = 1"),
 }
 MASKED = {
-    "hide": Box("masking", {}, "15 %"),
+    "hide": Box("masking", {"hide": "masked-batch"}, "15 %"),
     "both-sides": Box("examples", {"example": "causal-mask"}, "T × T"),
-    "fill": Box("examples", {"example": "fill-blank"}, "p(xₜ | …)"),
-    "masked-loss": Box("examples", {"example": "signal"}, "≈ 0.15 T"),
+    "fill": Box("masking", {"hide": "fill-blanks"}, "p(xₜ | …)"),
+    "masked-loss": Box("masking", {"hide": "what-is-paid"}, "≈ 0.15 T"),
 }
 CAUSAL = {
     "shift": Box("examples", {"example": "shift"}, "yₜ = xₜ₊₁"),
     "left-only": Box("examples", {"example": "causal-mask"}, "1 … t"),
     "next": Box("next_token", {}, "p(xₜ | x₁…)"),
-    "causal-loss": Box("examples", {"example": "signal"}, "T − 1"),
+    "causal-loss": Box("next_token", {"look": "surprise"}, "T − 1"),
 }
 START = {"sentence": Box("masking", {}, "x₁ … xₙ")}
 TRAINING = {
     "batch": Box("examples", {"example": "windows"}, "B × T"),
-    "forward": Box("training", {}, "B × T × V"),
+    "forward": Box("training", {"watch": "one-step"}, "B × T × V"),
     "loss": Box("examples", {"example": "batch-loss"}, "−ln p"),
     "backward": Box("examples", {"example": "gradient"}, "∂L/∂θ"),
-    "update": Box("training", {}, "θ ← θ − η∇"),
+    "update": Box("training", {"watch": "one-step"}, "θ ← θ − η∇"),
 }
 WRITING = {
     "crop": Box("examples", {"example": "crop"}, "≤ T"),
     "predict": Box("next_token", {}, "p(xₜ | x₁…)"),
-    "pick": Box("generation", {}, "u ∈ [0, 1)"),
+    "pick": Box("generation", {"lab": "draws"}, "u ∈ [0, 1)"),
     "append": Box("examples", {"example": "generation"}, "T + 1"),
 }
 NAMES = ("flow", "objectives", "training", "writing")

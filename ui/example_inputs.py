@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from ui import link_settings
+from ui import link_kinds
 from wording import words
 
 say = words("ui.example_inputs")
@@ -90,7 +90,7 @@ def text(key: str, label: str, default: str, *, most: int = 200) -> str:
 def number(key: str, label: str, default: float, low: float, high: float, step: float = 0.1) -> float:
     """One number within its range."""
     name = f"example_{key}"
-    link_settings.take_field(name, float, lambda value: low <= value <= high)
+    link_kinds.take_field(name, float, lambda value: low <= value <= high)
     return float(
         st.number_input(
             label, float(low), float(high), float(default), float(step), key=name,
@@ -102,7 +102,7 @@ def number(key: str, label: str, default: float, low: float, high: float, step: 
 def count(key: str, label: str, default: int, low: int, high: int, *, step: int = 1) -> int:
     """One whole number within its range; a value kept from a wider range comes back inside."""
     name = f"example_{key}"
-    link_settings.take_field(name, int)
+    link_kinds.take_field(name, int)
     kept = st.session_state.get(name)
     if isinstance(kept, int) and not low <= kept <= high:
         st.session_state[name] = min(max(kept, low), high)
@@ -154,12 +154,12 @@ def _check_count(n: int, most: int) -> None:
 
 def _text(key: str, label: str, default: str, **how: str) -> str:
     widget: Callable[..., str | None] = st.text_input
-    link_settings.take_field(f"example_{key}", str)
+    link_kinds.take_field(f"example_{key}", str)
     return widget(label, default, key=f"example_{key}", persist_state="session", **how) or ""
 
 
 def _lines(key: str, label: str, default: str, most: int) -> list[str]:
-    link_settings.take_field(f"example_{key}", str)
+    link_kinds.take_field(f"example_{key}", str)
     written = st.text_area(
         label, default, key=f"example_{key}", persist_state="session", height="content", help=say("rows_help")
     )

@@ -37,8 +37,12 @@ class Example(NamedTuple):
 
 EXAMPLES = {
     "vocabulary": Example(example_text.vocabulary, "flow", ("tokens", "ids"), "tokens"),
-    "chain-rule": Example(example_text.chain_rule, "flow", ("probability",), "next_token"),
-    "joint-space": Example(example_text.joint_space, "flow", ("probability",), "next_token"),
+    "chain-rule": Example(
+        example_text.chain_rule, "flow", ("probability",), "next_token", {"look": "chain-rule"}
+    ),
+    "joint-space": Example(
+        example_text.joint_space, "flow", ("probability",), "next_token", {"look": "chain-rule"}
+    ),
     "one-hot": Example(example_vectors.one_hot, "flow", ("embeddings",), "embeddings"),
     "tiny-attention": Example(example_vectors.tiny_attention, "flow", ("attention", "logits"), "attention"),
     "causal-mask": Example(
@@ -48,18 +52,38 @@ EXAMPLES = {
     "sigmoid": Example(example_softmax.sigmoid, "flow", ("softmax",), "next_token"),
     "five-words": Example(example_softmax.five_words, "flow", ("softmax", "probability"), "next_token"),
     "temperature": Example(example_softmax.temperature, "writing", ("pick",), "generation"),
-    "softmax-twice": Example(example_softmax.softmax_twice, "training", ("loss",), "training"),
-    "sentence-loss": Example(example_text.sentence_loss, "training", ("loss",), "next_token"),
-    "one-target": Example(example_loss.one_target, "training", ("loss",), "next_token"),
-    "batch-loss": Example(example_loss.batch, "training", ("loss",), "training"),
-    "perplexity": Example(example_loss.perplexity, "training", ("loss",), "next_token"),
-    "gradient": Example(example_loss.gradient, "training", ("backward", "update"), "training"),
-    "shift": Example(example_batch.shift, "objectives", ("shift", "next"), "next_token"),
-    "windows": Example(example_batch.windows, "training", ("batch",), "training"),
-    "signal": Example(example_batch.signal, "objectives", ("masked-loss", "causal-loss"), "masking"),
-    "fill-blank": Example(example_batch.fill_blank, "objectives", ("hide", "fill"), "masking"),
+    "softmax-twice": Example(
+        example_softmax.softmax_twice, "training", ("loss",), "training", {"watch": "one-step"}
+    ),
+    "sentence-loss": Example(
+        example_text.sentence_loss, "training", ("loss",), "next_token", {"look": "chain-rule"}
+    ),
+    "one-target": Example(example_loss.one_target, "training", ("loss",), "next_token", {"look": "surprise"}),
+    "batch-loss": Example(example_loss.batch, "training", ("loss",), "training", {"watch": "one-step"}),
+    "perplexity": Example(
+        example_loss.perplexity, "training", ("loss",), "next_token", {"look": "chain-rule"}
+    ),
+    "gradient": Example(
+        example_loss.gradient, "training", ("backward", "update"), "training", {"watch": "one-step"}
+    ),
+    "shift": Example(
+        example_batch.shift, "objectives", ("shift", "next"), "next_token", {"look": "best-guesses"}
+    ),
+    "windows": Example(example_batch.windows, "training", ("batch",), "training", {"watch": "one-step"}),
+    "signal": Example(
+        example_batch.signal,
+        "objectives",
+        ("masked-loss", "causal-loss"),
+        "masking",
+        {"hide": "what-is-paid"},
+    ),
+    "fill-blank": Example(
+        example_batch.fill_blank, "objectives", ("hide", "fill"), "masking", {"hide": "fill-blanks"}
+    ),
     "crop": Example(example_write.crop, "writing", ("crop",), "generation"),
-    "generation": Example(example_write.generation, "writing", ("predict", "pick", "append"), "generation"),
+    "generation": Example(
+        example_write.generation, "writing", ("predict", "pick", "append"), "generation", {"lab": "waterfall"}
+    ),
     "scaling": Example(example_scale.scaling, "training", ("update",), "experiments"),
     "balance": Example(example_scale.balance, "training", ("update",), "experiments"),
 }

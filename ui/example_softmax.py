@@ -276,7 +276,9 @@ def temperature() -> None:
         if t > 0:
             _temperature_lines(read, rows[t], best, t)
         else:
-            frame.formula(r"\tau \to 0:\quad p_i &= 1 \text{ if } z_i = \max_j z_j", rf"p_{{{best}}} &= 1")
+            frame.formula(
+                r"\tau \to 0:\quad z_i = \max_j z_j \;\Rightarrow\; p_i &= 1", rf"p_{{{best}}} &= 1"
+            )
             st.caption(say("greedy"))
         columns: dict[str, list[str | Number]] = {say("column.word"): [*frame.escaped(read.labels)]}
         columns |= {rf"$\tau = {x:g}$": [Number(p, 3) for p in row] for x, row in rows.items()}

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.exercise import Exercise, Number
 from ui import worked, worked_masking
-from ui.worked import aligned, rounded, tex, tie
+from ui.worked import aligned, rounded, tex, text, tie
 
 Numbers = Mapping[str, Any]
 Formula = Callable[[Numbers, float], str]
@@ -41,7 +41,7 @@ def _utf8_bytes(given: Numbers, value: float) -> str:
 
 def _merge_saves(given: Numbers, value: float) -> str:
     n, count = given["size"], given["count"]
-    return aligned(rf"\text{{count}}({_code(given['pair'])}) &= {count}", rf"{n} - {count} &= {value:.0f}")
+    return aligned(rf"{text('count')}({_code(given['pair'])}) &= {count}", rf"{n} - {count} &= {value:.0f}")
 
 
 def _embedding_parameters(given: Numbers, value: float) -> str:
@@ -115,8 +115,8 @@ def _joint_digits(given: Numbers, value: float) -> str:
 def _n_gram(given: Numbers, value: float) -> str:
     h, w = given["h"], given["w"]
     return aligned(
-        rf"p({_code(w)} \mid {_code(h)}) &= \frac{{\text{{count}}({_code(h)}\ {_code(w)})}}"
-        rf"{{\text{{count}}({_code(h)}\ \ast)}}",
+        rf"p({_code(w)} \mid {_code(h)}) &= \frac{{{text('count')}({_code(h)}\ {_code(w)})}}"
+        rf"{{{text('count')}({_code(h)}\ \ast)}}",
         rf"&= \frac{{{given['together']}}}{{{given['before']}}} = {tex(value)}",
     )
 
@@ -125,7 +125,7 @@ def _n_gram(given: Numbers, value: float) -> str:
 
 
 def _minus_log(given: Numbers, value: float) -> str:
-    return aligned(r"\text{loss} &= -\ln p", rf"&= -\ln {given['p']} = {tex(value)}\ \text{{nats}}")
+    return aligned(rf"{text('loss')} &= -\ln p", rf"&= -\ln {given['p']} = {tex(value)}\ \text{{nats}}")
 
 
 def _loss_equal(given: Numbers, value: float) -> str:
@@ -155,15 +155,14 @@ def _batch_loss(given: Numbers, value: float) -> str:
         terms = " + ".join(f"e^{{{x:g}}}" for x in row)
         lines.append(rf"\ell_{i} &= \ln\left({terms}\right) - {row[target]:g} = {tex(loss, n)}")
     written = [tex(loss, n) for loss in losses]
-    return aligned(
-        *lines, rf"\text{{loss}} &= \frac{{{written[0]} + {written[1]}}}{{2}} = {tex(value)}\ \text{{nats}}"
-    )
+    mean = rf"\frac{{{written[0]} + {written[1]}}}{{2}}"
+    return aligned(*lines, rf"{text('loss')} &= {mean} = {tex(value)}\ \text{{nats}}")
 
 
 def _loss_gap(given: Numbers, value: float) -> str:
     best, worst = given["best"], given["worst"]
     return aligned(
-        r"-\ln p_{\text{low}} + \ln p_{\text{high}} &= z_{\text{high}} - z_{\text{low}}",
+        r"-\ln p_{\min} + \ln p_{\max} &= z_{\max} - z_{\min}",
         rf"&= {best} - {_signed(worst)} = {tex(value, 2)}\ \text{{nats}}",
     )
 
@@ -187,8 +186,8 @@ def _perplexity_of_tokens(given: Numbers, value: float) -> str:
     shown = tex(mean, tie(math.exp, mean, digits=4))
     logs = " ".join(rf"-\ln {p}" for p in probs)
     return aligned(
-        rf"\text{{loss}} &= \frac{{{logs}}}{{{len(probs)}}} = {shown}",
-        rf"\text{{perplexity}} &= e^{{{shown}}} = {tex(value)}",
+        rf"{text('loss')} &= \frac{{{logs}}}{{{len(probs)}}} = {shown}",
+        rf"{text('perplexity')} &= e^{{{shown}}} = {tex(value)}",
     )
 
 

@@ -66,7 +66,7 @@ WORDS = {
     "bpe": _word("train-your-own", "merge byte vocabulary"),
     "byte": _word("pieces languages", "token bits-per-byte"),
     "causal-mask": _word(
-        "attention two-models", "attention clm shift", r"a_{ts} = 0 \quad \text{for } s > t"
+        "attention two-models", "attention clm shift", r"a_{ts} = 0 \quad (s > t)"
     ),
     "chain-rule": _word(
         "chain-rule",
@@ -116,7 +116,7 @@ WORDS = {
     "id": _word("pieces", "token vocabulary one-hot"),
     "induction-head": _word("attention", "head attention"),
     "joint-probability": _word(
-        "chain-rule", "chain-rule log-probability", r"V^T \text{ texts},\qquad \sum_{x} P(x) = 1"
+        "chain-rule", "chain-rule log-probability", r"|\{x\}| = V^T,\qquad \sum_{x} P(x) = 1"
     ),
     "key": _word("attention", "query value attention", r"k_s = W_K\, h_s"),
     "kl": _word(
@@ -147,7 +147,7 @@ WORDS = {
     "mask-token": _word("fill-blanks two-models", "mlm mask-prob special-token"),
     "merge": _word("train-your-own", "bpe vocabulary"),
     "min-p": _word(
-        "waterfall", "top-p top-k sampling", r"\text{keep } v \text{ if } p_v \ge m \cdot \max_u p_u"
+        "waterfall", "top-p top-k sampling", r"p_v \ge m \cdot \max_u p_u"
     ),
     "mlm": _word("two-models fill-blanks", "clm mask-token mask-prob pseudo-log-likelihood"),
     "mlp": _word("contributions", "block activation d-ff", r"W_2\, \phi(W_1 x)"),
@@ -209,7 +209,7 @@ WORDS = {
     "token": _word("pieces", "id vocabulary tokenizer"),
     "tokenizer": _word("pieces side-by-side", "token bpe vocabulary"),
     "top-k": _word("waterfall", "top-p min-p sampling"),
-    "top-p": _word("waterfall", "top-k min-p sampling", r"\sum_{v \text{ kept}} p_v \ge p"),
+    "top-p": _word("waterfall", "top-k min-p sampling", r"\sum_{v \in S} p_v \ge p"),
     "training-text": _word("train", "validation overfitting contamination"),
     "transformer": _word("logit-lens", "block attention embedding"),
     "true-distribution": _word("one-position guess", "floor kl entropy"),

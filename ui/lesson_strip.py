@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import lesson_list, lesson_way, nav
+from ui import lesson_list, lesson_way, nav, people
 from ui.lesson_way import Way
 from wording import words
 
@@ -15,6 +15,7 @@ def draw(page: str) -> None:
     If a step was just begun, its page is opened instead.
     """
     lesson_way.follow(page)
+    people.tell()
     if page == "lessons":
         return
     lesson_way.sync()

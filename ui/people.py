@@ -4,8 +4,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine.progress import Progress, ProgressStore
+from engine.progress import Progress, ProgressStore, hash_of
 from ui import resources, session
+from ui.words import literal
+from wording import words
+
+say = words("ui.people")
+_PROBLEM = "_people_not_kept"
 
 
 def store() -> ProgressStore:
@@ -19,18 +24,39 @@ def _store(folder: str) -> ProgressStore:
 
 
 def progress() -> Progress:
-    """How far this person is."""
-    return store().read(session.owner())
+    """How far this person is; nothing done if the folder can't be read now."""
+    try:
+        return store().read(session.owner())
+    except OSError as error:
+        return _not_kept(error)
 
 
 def pass_lesson(lesson: str) -> Progress:
     """Note that this person passed a lesson."""
-    return store().pass_lesson(session.owner(), lesson)
+    try:
+        return store().pass_lesson(session.owner(), lesson)
+    except OSError as error:
+        return _not_kept(error)
 
 
 def answer(exercise: str, *, seed: int, right: bool, hints: int = 0) -> Progress:
     """Count this person's answer to an exercise."""
-    return store().answer(session.owner(), exercise, seed=seed, right=right, hints=hints)
+    try:
+        return store().answer(session.owner(), exercise, seed=seed, right=right, hints=hints)
+    except OSError as error:
+        return _not_kept(error)
+
+
+def _not_kept(error: OSError) -> Progress:
+    """The folder can't be used, but work goes on: an answer is marked all the same."""
+    st.session_state[_PROBLEM] = say("not-kept", why=literal(error.strerror or str(error)))
+    return Progress(hash_of(session.owner()))
+
+
+def tell() -> None:
+    """Say what went wrong since the last run, which may have been in a callback. For the frame."""
+    if problem := st.session_state.pop(_PROBLEM, None):
+        st.toast(problem, icon=":material/warning:")
 
 
 def rename(name: str | None) -> Progress:

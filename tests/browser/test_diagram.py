@@ -37,6 +37,6 @@ def test_a_box_leads_to_another_example(server: Server, browse: Browse) -> None:
     open_at(page, f"{server.url}/examples?example=perplexity")
     page.locator('.box[data-box="backward"]').click()
     expect(page).to_have_url(re.compile("example=gradient"))
-    expect(page.get_by_role("combobox", name=re.compile("One step down the slope"))).to_be_visible()
+    expect(page.get_by_text("The slope of the loss in each score")).to_be_visible()
     settle(page)
     no_exception(page)

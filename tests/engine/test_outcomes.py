@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import wording
 from engine.config import ModelConfig, TrainConfig
-from engine.outcomes import MOST_STEPS, Outcome, newest, read_shipped, to_json
+from engine.experiments import STUDIES, labels
+from engine.outcomes import MOST_STEPS, Outcome, label_name, newest, read_shipped, to_json
 from engine.predictions import Predictions
 
 RECORDS = [
@@ -86,3 +88,11 @@ def test_a_prediction_stays_until_it_is_taken_back(tmp_path: Path) -> None:
     mine.take_back("shape")
     assert again.get("shape") is None and again.get("model-size") == 40.0
     assert "me" not in {path.stem for path in (tmp_path / "predictions").iterdir()}
+
+
+def test_every_run_of_a_study_has_a_name_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = {label for study in STUDIES for label in labels(study) if any(c.isalpha() for c in label)}
+    assert named == set(wording.find("engine.outcomes", "label", wording.SOURCE))  # the others are numbers
+    assert label_name("2 layers of 60") == "2 layers of 60" and label_name("0.004") == "0.004"
+    monkeypatch.setenv("LOUPE_LANGUAGE", "es")
+    assert label_name("2 layers of 60") == "2 capas de 60" and label_name("0.004") == "0.004"

@@ -238,6 +238,17 @@ def test_a_passed_lesson_is_no_longer_under_way(open_page: OpenPage) -> None:
     assert "lesson_leave" not in [button.key for button in at.button]
 
 
+def test_a_full_disk_is_said_and_stops_nobody(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object, **how: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    at, name = opened(open_page, "tokens"), LESSONS["tokens"].check[0]
+    monkeypatch.setattr("engine.progress.write_json", full)
+    answer(at, "tokens", name, right=True)
+    assert len(at.toast) == 1 and "No space left on device" in at.toast[0].value
+    assert len(at.success) == 1 and "tokens" not in ProgressStore().read(ME).lessons
+
+
 # The summary.
 
 

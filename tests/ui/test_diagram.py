@@ -7,6 +7,27 @@ from ui import diagram, nav
 from ui.example_list import EXAMPLES
 
 PAGES = {info.name for info in nav.PAGES}
+VIEWS = {  # the name in the address -> the table of what may stand there
+    "look": "pages.next_token:view",
+    "inside": "pages.inside:view",
+    "lab": "pages.generation:view",
+    "watch": "pages.training:views",
+    "hide": "pages.masking:views",
+}
+
+
+def leads_somewhere(page: str, query: dict[str, str]) -> bool:
+    """Whether the page is there and every view that is asked for too."""
+    for name, value in query.items():
+        if name == "example":
+            known = set(EXAMPLES)
+        else:
+            area, table = VIEWS[name].split(":")
+            assert area == f"pages.{page}"
+            known = set(wording.find(area, table, "en"))
+        if value not in known:
+            return False
+    return page in PAGES
 
 
 @pytest.mark.parametrize("flow", diagram.NAMES)
@@ -14,9 +35,7 @@ def test_boxes_have_words_and_lead_to_pages(flow: str) -> None:
     for name, box in diagram.boxes_of(flow).items():
         for language in wording.LANGUAGES:
             assert wording.find("ui.diagram", f"box.{name}", language)
-        assert box.page in PAGES
-        if box.page == "examples":
-            assert box.query["example"] in EXAMPLES
+        assert leads_somewhere(box.page, box.query), name
     assert wording.find("ui.diagram", f"label.{flow}", "en")
 
 
@@ -28,7 +47,7 @@ def test_no_two_boxes_share_a_name() -> None:
 def test_an_example_lights_boxes_of_its_flow_and_has_a_page(slug: str) -> None:
     example = EXAMPLES[slug]
     assert example.lit and set(example.lit) <= set(diagram.boxes_of(example.flow))
-    assert example.page in PAGES
+    assert leads_somewhere(example.page, example.query)
 
 
 def test_an_unknown_flow_or_box_is_refused() -> None:
