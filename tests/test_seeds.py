@@ -7,8 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import wording
+from engine.exercise_list import IDS
 from ui import nav
 from ui.example_list import EXAMPLES
+from ui.lesson_list import LESSONS
 
 ROOT = Path(__file__).parent.parent
 ROWS = [
@@ -25,6 +27,11 @@ VIEWS = {  # page and name in the address -> the table of what may stand there
     ("training", "watch"): "pages.training:views",
     ("masking", "hide"): "pages.masking:views",
 }
+LISTS = {
+    ("examples", "example"): EXAMPLES,
+    ("lessons", "lesson"): LESSONS,
+    ("exercises", "exercise"): IDS,
+}
 
 
 def test_the_table_is_read() -> None:
@@ -34,11 +41,11 @@ def test_the_table_is_read() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:40] + row[1][:40])
 def test_what_a_row_names_is_there(row: list[str]) -> None:
     address = urlsplit(next(cell for cell in row if cell.startswith("`/")).strip("`"))
-    page = address.path.strip("/")
+    page = address.path.strip("/") or nav.PAGES[0].name
     assert page in {info.name for info in nav.PAGES}
     for name, (value,) in parse_qs(address.query).items():
-        if (page, name) == ("examples", "example"):
-            assert value in EXAMPLES
+        if (page, name) in LISTS:
+            assert value in LISTS[page, name]
         else:
             area, table = VIEWS[page, name].split(":")
             assert value in wording.find(area, table, wording.SOURCE)
@@ -52,9 +59,6 @@ def test_every_example_stands_in_the_table() -> None:
 
 
 def test_lessons_and_exercises_of_the_table_exist() -> None:
-    from engine.exercise_list import IDS
-    from ui.lesson_list import LESSONS
-
     for row in ROWS:
         if not row[1].startswith("`/"):  # a slip: no lesson of its own
             continue

@@ -69,9 +69,11 @@ def scaling() -> None:
             r"L(N, D) &= E + \frac{A}{N^{\alpha}} + \frac{B}{D^{\beta}}",
             rf"\frac{{{law.a:g}}}{{({typed(n)})^{{{law.alpha:g}}}}} &= {size}",
             rf"\frac{{{law.b:g}}}{{({typed(d)})^{{{law.beta:g}}}}} &= {data}",
-            rf"L &= {law.floor:g} + {size} + {data} = {total}",
+            rf"L &= {law.floor:g} + {size} + {data}",
+            rf"&= {total}",
             rf"2^{{-\alpha}} &= 2^{{-{law.alpha:g}}} = {ratio}",
-            rf"\frac{{A}}{{(2N)^{{\alpha}}}} &= {size} \cdot {ratio} = {after}",
+            rf"\frac{{A}}{{(2N)^{{\alpha}}}} &= {size} \cdot {ratio}",
+            rf"&= {after}",
         )
 
     frame.beside(picture, lines)

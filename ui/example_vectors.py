@@ -122,7 +122,7 @@ def tiny_attention() -> None:
         fig = distribution_bars([f"id {i}" for i in range(len(found.probs))], found.probs, tail=0, n_tail=0)
         show(fig, key="example_tiny_bars")
 
-    frame.beside(picture, lambda: _tiny_lines(found, weights), share=0.38)
+    frame.beside(picture, lambda: _tiny_lines(found, weights), share=0.39)
     st.caption(say("tiny_note"))
 
 

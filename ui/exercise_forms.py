@@ -113,7 +113,7 @@ def _order(place: Place) -> None:
     with st.container(key=place.widget("steps"), gap="small"):
         for i, name in enumerate(steps):
             words = exercise_text.step(exercise, name)
-            with st.container(horizontal=True, vertical_alignment="center", wrap=False):
+            with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"{i + 1}. {words}", width="stretch")
                 for way, by, icon in (("up", -1, "arrow_upward"), ("down", 1, "arrow_downward")):
                     st.button(

@@ -209,7 +209,7 @@ def _source(study: str, found: dict[str, list[Outcome]]) -> str:
     if len(found) == 1:
         return next(iter(found))
     chosen = st.segmented_control(
-        say("whose_runs"), list(found), format_func=lambda source: say(f"source.{source}"), default="own",
+        say("whose_runs"), list(found), format_func=lambda name: say(f"source.{name}"), default="own",
         required=True, key=f"experiments_source_{study}", persist_state="session", label_visibility="collapsed",
     )  # fmt: skip
     return str(chosen)

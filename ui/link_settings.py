@@ -41,7 +41,8 @@ _TRAINING = {
     "objective": one_of("clm", "mlm"), "optimizer": one_of("adamw", "muon"), "schedule": WORD,
     "paste": text(LONGEST_TEXT), "name": text(80), "vocab_size": whole(256, 8192),
     "steps": whole(1, 1_000_000), "seed": whole(0, 999_999), "n_layer": whole(1, 12), "n_head": whole(1, 64),
-    "d_model": whole(8, 768), "context_length": whole(8, 512), "batch_size": whole(1, 256), "learning_rate": number(1e-6, 1.0),
+    "d_model": whole(8, 768), "context_length": whole(8, 512), "batch_size": whole(1, 256),
+    "learning_rate": number(1e-6, 1.0),
     "warmup_steps": whole(0, 100_000), "dropout": number(0.0, 0.9), "weight_decay": number(0.0, 1.0),
     "mask_prob": number(0.01, 0.9), "val_share": number(0.0, 0.5),
 }  # fmt: skip

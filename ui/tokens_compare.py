@@ -32,7 +32,7 @@ def draw(text: str) -> None:
     unit = str(
         st.segmented_control(
             say("units"), list(UNITS), default="tokens", required=True, key="tokens_unit", wrap=True,
-            persist_state="session", label_visibility="collapsed", format_func=say.table("unit").get,
+            persist_state="session", label_visibility="collapsed", format_func=say.table("unit").__getitem__,
         )
     )  # fmt: skip
     picture, worked = st.columns([5, 4], gap="medium", vertical_alignment="center")

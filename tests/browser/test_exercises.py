@@ -28,15 +28,13 @@ def test_an_exercise_is_answered_by_keyboard(server: Server, browse: Browse) -> 
     settle(page)
     box.fill(rounded(answer.value).replace(".", ","))
     box.press("Enter")
-    expect(page.get_by_role("alert").filter(has_text="Right.")).to_be_visible()
-    expect(page.get_by_text("Worked solution")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Right.")).to_be_visible()
+    expect(page.get_by_text("Worked solution", exact=True)).to_be_visible()
     settle(page)
     assert axe(page) == []
     page.get_by_role("button", name="Next", exact=True).click()
     expect(page).to_have_url(re.compile("exercise=loss-equal"))
     settle(page)
-    page.go_back()
-    expect(page.get_by_role("heading", name="The loss of one token")).to_be_visible()
     no_exception(page)
 
 
@@ -50,11 +48,12 @@ def test_steps_are_brought_into_order_by_keyboard(server: Server, browse: Browse
     for place, step in enumerate(answer.steps):
         for i in range(now.index(step), place, -1):
             now[i - 1], now[i] = now[i], now[i - 1]
-            page.locator(f".st-key-exercises_probability-order_{SEED}_up_{i}").get_by_role("button").press("Enter")
+            page.locator(f".st-key-exercises_probability-order_{SEED}_up_{i}").get_by_role("button").press(
+                "Enter"
+            )
             expect(rows.nth(i - 1)).to_contain_text(STEP(f"exercise.probability-order.step.{step}"))
             settle(page)
     page.get_by_role("button", name="Check").press("Enter")
-    page.wait_for_timeout(5000); page.screenshot(path="/tmp/f3/fail2.png")
-    expect(page.get_by_role("alert").filter(has_text="Right.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Right.")).to_be_visible()
     settle(page)
     assert axe(page) == []

@@ -124,7 +124,8 @@ def test_nothing_of_the_result_is_shown_before_the_prediction(open_page: OpenPag
     assert not at.get("plotly_chart") and "came with the app" not in said(at)
     assert at.button(key="experiments_start").disabled
     commit = at.button(key=f"experiments_commit_{study}")
-    assert commit.disabled == bool(words_of(study).choices)  # nothing is chosen yet; a number may be half typed
+    a_choice = bool(words_of(study).choices)
+    assert commit.disabled == a_choice  # nothing is chosen yet; a number may be half typed
 
 
 def test_a_choice_is_kept_and_uncovers_the_result(open_page: OpenPage, loupe_home: Path) -> None:
