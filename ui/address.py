@@ -12,6 +12,7 @@ import streamlit as st
 
 _LATE = 2.0  # seconds in which a browser may still send the address from before our last change
 _PAGE = "_page"
+_ARRIVED = "_page_arrived"  # whether this is the first run of a page after another one
 _HIDDEN, _CHOICES = "_options_hidden", "_choices"
 
 
@@ -26,6 +27,7 @@ class _Written(NamedTuple):
 
 def begin(page: str) -> None:
     """Say which page is open, by the name of its script. The frame does this first."""
+    st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != page
     st.session_state[_PAGE] = page
     st.session_state[_CHOICES] = {}
 
@@ -64,7 +66,8 @@ def news(name: str) -> tuple[bool, str | None]:
     """
     linked, last = st.query_params.get(name), _last(name)
     late = linked == last.before and time.monotonic() - last.changed < _LATE
-    return linked != last.value and not late and (linked is not None or page() == last.page), linked
+    gone = page() == last.page and not st.session_state.get(_ARRIVED)
+    return linked != last.value and not late and (linked is not None or gone), linked
 
 
 def write(name: str, wanted: str | None) -> None:
@@ -74,7 +77,9 @@ def write(name: str, wanted: str | None) -> None:
         del st.query_params[name]
     elif wanted is not None and wanted != linked:
         st.query_params[name] = wanted
-    if wanted != last.value:
+    if wanted != linked:
+        last = last._replace(value=wanted, before=linked, changed=time.monotonic())
+    elif wanted != last.value:
         last = last._replace(value=wanted, before=last.value, changed=time.monotonic())
     st.session_state[_mark(name)] = tuple(last._replace(page=page()))
 

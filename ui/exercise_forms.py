@@ -115,13 +115,19 @@ def _order(place: Place) -> None:
             words = exercise_text.step(exercise, name)
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"{i + 1}. {words}", width="stretch")
-                for way, by, icon in (("up", -1, "arrow_upward"), ("down", 1, "arrow_downward")):
-                    st.button(
-                        say(f"move.{way}"), key=place.widget(f"{way}_{i}"), icon=f":material/{icon}:",
-                        help=say(f"move_help.{way}", step=words), on_click=_move, args=(place, i, by),
-                        disabled=done or not 0 <= i + by < len(steps),
-                    )  # fmt: skip
+                with st.container(horizontal=True, width="content"):  # side by side, also on a telephone
+                    _movers(place, i, len(steps), words, done)
     _check(place, _mark_order, form=False)
+
+
+def _movers(place: Place, i: int, n: int, words: str, done: bool) -> None:
+    """The buttons that move step i of n up or down."""
+    for way, by, icon in (("up", -1, "arrow_upward"), ("down", 1, "arrow_downward")):
+        st.button(
+            say(f"move.{way}"), key=place.widget(f"{way}_{i}"), icon=f":material/{icon}:",
+            help=say(f"move_help.{way}", step=words), on_click=_move, args=(place, i, by),
+            disabled=done or not 0 <= i + by < n,
+        )  # fmt: skip
 
 
 def _steps(place: Place) -> list[str]:

@@ -210,7 +210,8 @@ def _source(study: str, found: dict[str, list[Outcome]]) -> str:
         return next(iter(found))
     chosen = st.segmented_control(
         say("whose_runs"), list(found), format_func=lambda name: say(f"source.{name}"), default="own",
-        required=True, key=f"experiments_source_{study}", persist_state="session", label_visibility="collapsed",
+        required=True, key=f"experiments_source_{study}", persist_state="session",
+        label_visibility="collapsed",
     )  # fmt: skip
     return str(chosen)
 

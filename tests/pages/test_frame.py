@@ -100,6 +100,16 @@ def test_an_address_that_comes_late_does_not_bring_the_old_text_back(open_page: 
     assert at.query_params["text"] == "new"
 
 
+def test_a_choice_in_the_address_survives_another_page(open_page: OpenPage) -> None:
+    at = open_page("next_token", query={"unit": "bits"})
+    assert at.session_state["unit"] == "bits"
+    del at.query_params["unit"]  # a menu's link comes without it
+    at.switch_page("pages/tokens.py").run()
+    at.query_params.clear()
+    at.switch_page("pages/next_token.py").run()
+    assert at.session_state["unit"] == "bits" and at.query_params["unit"] == "bits"
+
+
 def test_back_takes_the_text_of_the_address(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(address, "_LATE", 0.0)
     at = open_page("home", query={"text": "old"})
