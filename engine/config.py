@@ -64,6 +64,42 @@ class _Json:
 
 
 @dataclass(frozen=True)
+class Rotary(_Json):
+    """How rotary positions turn; as it stands, all of a head at the speeds of Su et al. 2021.
+
+    Attributes:
+        base: pair j turns by base^(-2j / width) a position.
+        share: of the numbers of a head that turn, the first ones; the others know no position.
+        stretch: by how much the slow pairs are slowed down, for a longer context than the model first had.
+        low, high, first_length: where slowing begins, as Llama 3.1 has it (Grattafiori et al. 2024,
+            arXiv:2407.21783): pairs of more than `high` turns in `first_length` positions keep their speed,
+            those of less than `low` turns are slowed by all of `stretch`. 0 slows every pair alike
+            (Chen et al. 2023, arXiv:2306.15595).
+    """
+
+    base: float = 10000.0
+    share: float = 1.0
+    stretch: float = 1.0
+    low: float = 0.0
+    high: float = 0.0
+    first_length: int = 0
+
+    def __post_init__(self) -> None:
+        _between(self, "base", 1)
+        _between(self, "share", 0, 1)
+        _between(self, "stretch", 1)
+        _between(self, "low", 0)
+        _between(self, "high", self.low)
+        _whole(self, "first_length", least=0)
+        if self.first_length and self.low >= self.high:
+            raise ValueError(say("rotary_low_below_high", low=self.low, high=self.high))
+
+    def width(self, d_head: int) -> int:
+        """How many numbers of a head turn."""
+        return int(d_head * self.share)
+
+
+@dataclass(frozen=True)
 class ModelConfig(_Json):
     """The shape of a `Transformer` and every switch of its architecture.
 
@@ -76,6 +112,18 @@ class ModelConfig(_Json):
         objective: "clm" looks only backwards, "mlm" in both directions.
         norm_place: "pre" normalises a block's input, "post" its output (as in 2017).
         tie_head: the output matrix is the embedding matrix.
+
+    The rest only published models have (`BORROWED`); as it stands, each changes nothing:
+        head_width: numbers in a head; None means d_model / n_head.
+        norm_eps: what every norm adds below its root.
+        rotary: how rotary positions turn.
+        windows: of each block, how many tokens a query sees, itself included; 0 is all. () is all everywhere.
+        score_scale: factor of the attention scores; None means 1 / √d_head.
+        parallel: the MLP reads what attention reads, not what attention wrote (Wang & Komatsuzaki 2021).
+        qkv_bias, out_bias: of the attention's matrices; None means as `bias`.
+        embedding_norm: a norm before the first block.
+        head_transform: one more matrix, activation and norm before the head, as in BERT.
+        head_bias: the head adds a number of its own to each logit.
     """
 
     vocab_size: int
@@ -88,16 +136,28 @@ class ModelConfig(_Json):
     objective: Objective = "clm"
     positions: Literal["learned", "sinusoidal", "rotary"] = "learned"
     norm: Literal["layernorm", "rmsnorm"] = "layernorm"
-    activation: Literal["gelu", "relu2", "swiglu"] = "gelu"
+    activation: Literal["gelu", "relu2", "swiglu", "gelu_tanh"] = "gelu"
     norm_place: Literal["pre", "post"] = "pre"
     bias: bool = True
     tie_head: bool = True
     qk_norm: bool = False
     dropout: float = 0.0
+    head_width: int | None = None
+    norm_eps: float = 1e-5
+    rotary: Rotary = Rotary()
+    windows: tuple[int, ...] = ()
+    score_scale: float | None = None
+    parallel: bool = False
+    qkv_bias: bool | None = None
+    out_bias: bool | None = None
+    embedding_norm: bool = False
+    head_transform: bool = False
+    head_bias: bool = False
 
     def __post_init__(self) -> None:
         _whole(self, "vocab_size", "context_length", "n_layer", "n_head", "d_model")
-        if self.d_model % self.n_head:
+        self._check_borrowed()
+        if self.head_width is None and self.d_model % self.n_head:
             divisors = [str(h) for h in range(1, self.d_model + 1) if self.d_model % h == 0]
             near = sorted(divisors, key=lambda h: abs(int(h) - self.n_head))[:3]
             raise ValueError(
@@ -114,27 +174,61 @@ class ModelConfig(_Json):
                 raise ValueError(say("n_kv_head_must", n_kv_head=self.n_kv_head, n_head=self.n_head))
         if self.d_ff is not None:
             _whole(self, "d_ff")
-        for name in ("bias", "tie_head", "qk_norm"):
+        switches = (
+            "bias",
+            "tie_head",
+            "qk_norm",
+            "parallel",
+            "embedding_norm",
+            "head_transform",
+            "head_bias",
+        )
+        for name in (*switches, "qkv_bias", "out_bias"):
             value = getattr(self, name)
-            if not isinstance(value, bool):
+            if not isinstance(value, bool) and (name in switches or value is not None):
                 raise ValueError(say("must_true_false_not", name=name, value=value))
         _choice("objective", self.objective, ("clm", "mlm"))
         _choice("positions", self.positions, ("learned", "sinusoidal", "rotary"))
         _choice("norm", self.norm, ("layernorm", "rmsnorm"))
-        _choice("activation", self.activation, ("gelu", "relu2", "swiglu"))
+        _choice("activation", self.activation, ("gelu", "relu2", "swiglu", "gelu_tanh"))
         _choice("norm_place", self.norm_place, ("pre", "post"))
         _between(self, "dropout", 0, 1)
         if self.dropout >= 1:
             raise ValueError(say("dropout_must_below_1"))
-        if self.positions == "rotary" and self.d_head % 2:
-            raise ValueError(say("rotary_positions_turn_pairs", d_head=self.d_head))
+        turning = self.rotary.width(self.d_head)
+        if self.positions == "rotary" and (turning % 2 or not turning):
+            raise ValueError(say("rotary_positions_turn_pairs", d_head=turning))
         if self.positions == "sinusoidal" and self.d_model % 2:
             raise ValueError(say("sinusoidal_positions_need_even", d_model=self.d_model))
+
+    def _check_borrowed(self) -> None:
+        if isinstance(self.rotary, dict):  # from JSON
+            object.__setattr__(self, "rotary", Rotary.from_json(self.rotary))
+        object.__setattr__(self, "windows", tuple(self.windows))
+        if self.head_width is not None:
+            _whole(self, "head_width")
+        _between(self, "norm_eps", 0)
+        if self.score_scale is not None:
+            _between(self, "score_scale", 0)
+        if self.windows and (
+            len(self.windows) != self.n_layer or not all(type(w) is int and w >= 0 for w in self.windows)
+        ):
+            raise ValueError(say("windows_one_for_each", n_layer=self.n_layer, windows=self.windows))
+        if self.parallel and self.norm_place == "post":
+            raise ValueError(say("parallel_needs_pre"))
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings by name; those that only published models have stand there where they say something."""
+        return {
+            name: value
+            for name, value in super().to_json().items()
+            if name not in BORROWED or getattr(self, name) != BORROWED[name]
+        }
 
     @property
     def d_head(self) -> int:
         """Width of one head."""
-        return self.d_model // self.n_head
+        return self.head_width or self.d_model // self.n_head
 
     @property
     def kv_heads(self) -> int:
@@ -147,6 +241,14 @@ class ModelConfig(_Json):
         if self.d_ff:
             return self.d_ff
         return round(8 * self.d_model / 3) if self.activation == "swiglu" else 4 * self.d_model
+
+    def window(self, layer: int) -> int:
+        """How many tokens a query of this block sees, itself included; 0 is all."""
+        return self.windows[layer] if self.windows else 0
+
+
+_FIELDS = [f.name for f in fields(ModelConfig)]
+BORROWED = {f.name: f.default for f in fields(ModelConfig)[_FIELDS.index("head_width") :]}
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,9 @@ from wording import words
 say = words("engine.model")
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None) -> tuple[Tensor, Tensor]:
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float | None = None
+) -> tuple[Tensor, Tensor]:
     """Scaled dot-product attention, step by step (Vaswani et al. 2017, arXiv:1706.03762, eq. 1).
 
     Args:
@@ -28,11 +30,13 @@ def attend(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None) -> tuple[Ten
         k: keys (B,H,S,D).
         v: values (B,H,S,D).
         visible: (T,S) bool, True where a query may look; None: everywhere.
+        scale: factor of the scores; None: 1 / √D.
 
     Returns:
         Output (B,H,T,D) and weights (B,H,T,S); each row of the weights sums to 1.
     """
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # (B,H,T,S)
+    scores = q @ k.transpose(-2, -1)  # (B,H,T,S)
+    scores = scores / math.sqrt(q.shape[-1]) if scale is None else scores * scale
     if visible is not None:
         scores = scores.masked_fill(~visible, -math.inf)
     weights = scores.softmax(dim=-1)
@@ -53,14 +57,15 @@ class Norm(nn.Module):
     def __init__(self, config: ModelConfig, width: int) -> None:
         super().__init__()
         self.rms = config.norm == "rmsnorm"
+        self.eps = config.norm_eps
         self.weight = nn.Parameter(torch.empty(width))
         self.bias = nn.Parameter(torch.empty(width)) if config.bias and not self.rms else None
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise the last axis."""
         if self.rms:
-            return F.rms_norm(x, self.weight.shape, self.weight, 1e-5)
-        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, 1e-5)
+            return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
 
 class Attention(nn.Module):
@@ -70,10 +75,12 @@ class Attention(nn.Module):
         super().__init__()
         self.config = config
         inner, kv_inner = config.n_head * config.d_head, config.kv_heads * config.d_head
-        self.q = nn.Linear(config.d_model, inner, bias=config.bias)
-        self.k = nn.Linear(config.d_model, kv_inner, bias=config.bias)
-        self.v = nn.Linear(config.d_model, kv_inner, bias=config.bias)
-        self.out = nn.Linear(inner, config.d_model, bias=config.bias)
+        qkv_bias = config.bias if config.qkv_bias is None else config.qkv_bias
+        out_bias = config.bias if config.out_bias is None else config.out_bias
+        self.q = nn.Linear(config.d_model, inner, bias=qkv_bias)
+        self.k = nn.Linear(config.d_model, kv_inner, bias=qkv_bias)
+        self.v = nn.Linear(config.d_model, kv_inner, bias=qkv_bias)
+        self.out = nn.Linear(inner, config.d_model, bias=out_bias)
         self.q_norm = Norm(config, config.d_head) if config.qk_norm else None
         self.k_norm = Norm(config, config.d_head) if config.qk_norm else None
 
@@ -95,17 +102,27 @@ class Attention(nn.Module):
         return self.out(heads.transpose(1, 2).reshape(B, T, -1))
 
     def _look(self, q: Tensor, k: Tensor, v: Tensor, layer: int, recorder: Recorder | None) -> Tensor:
-        causal = self.config.objective == "clm"
+        causal, scale = self.config.objective == "clm", self.config.score_scale
         T, S = q.shape[2], k.shape[2]
-        if recorder is None and (T == S or T == 1 or not causal):  # the fast path, the same numbers to 1e-5
-            return F.scaled_dot_product_attention(q, k, v, is_causal=causal and T > 1)
+        window = self.config.window(layer)
+        narrow = causal and 0 < window < S
+        if recorder is None and not narrow and (T == S or T == 1 or not causal):
+            # the fast path, the same numbers to 1e-5
+            return F.scaled_dot_product_attention(q, k, v, is_causal=causal and T > 1, scale=scale)
         # Row t of the new tokens sits at position S - T + t and sees itself and everything before.
         visible = torch.ones(T, S, dtype=torch.bool, device=q.device).tril(S - T) if causal else None
-        heads, weights = attend(q, k, v, visible)
+        if visible is not None and narrow:  # or only the last `window` of those
+            visible = visible.triu(S - T - window + 1)
+        heads, weights = attend(q, k, v, visible, scale)
         if recorder is not None:
             heads = recorder.silence_heads(layer, heads)
             recorder.keep(q=q, k=k, v=v, weights=weights, heads=heads)
         return heads
+
+
+def gelu(x: Tensor, activation: str) -> Tensor:
+    """GELU (Hendrycks & Gimpel 2016, arXiv:1606.08415), exact or by the authors' formula with a tanh."""
+    return F.gelu(x, approximate="tanh" if activation == "gelu_tanh" else "none")
 
 
 class MLP(nn.Module):
@@ -125,7 +142,7 @@ class MLP(nn.Module):
             return self.down(F.silu(self.gate(x)) * self.up(x))
         if self.activation == "relu2":  # squared ReLU (So et al. 2021, arXiv:2109.08668)
             return self.down(F.relu(self.up(x)).square())
-        return self.down(F.gelu(self.up(x)))
+        return self.down(gelu(self.up(x), self.activation))
 
 
 class Block(nn.Module):
@@ -153,9 +170,10 @@ class Block(nn.Module):
         attention_out = self.attention(self.attention_norm(x) if pre else x, layer, turns, cache, recorder)
         if recorder is not None:
             attention_out = recorder.silence_part("attention", layer, attention_out)
-        x = x + dropped(attention_out, p, dropout)
+        entered, x = x, x + dropped(attention_out, p, dropout)
         middle = x if pre else self.attention_norm(x)
-        mlp_out = self.mlp(self.mlp_norm(middle) if pre else middle)
+        read = entered if self.config.parallel else middle
+        mlp_out = self.mlp(self.mlp_norm(read) if pre else read)
         if recorder is not None:
             mlp_out = recorder.silence_part("mlp", layer, mlp_out)
         x = middle + dropped(mlp_out, p, dropout)
@@ -186,27 +204,36 @@ class Transformer(nn.Module):
     Args:
         config: the shape.
         generator: source of the initial weights; None is seed 0. The global random state is never touched.
+        initial: False leaves the weights without values, for who gives all of them at once.
     """
 
-    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None) -> None:
+    def __init__(
+        self, config: ModelConfig, generator: torch.Generator | None = None, *, initial: bool = True
+    ) -> None:
         super().__init__()
         self.config = config
         with _NoFirstWeights():
             self.embedding = nn.Embedding(config.vocab_size, config.d_model)
             learned = config.positions == "learned"
             self.position = nn.Embedding(config.context_length, config.d_model) if learned else None
+            self.embedding_norm = Norm(config, config.d_model) if config.embedding_norm else None
             self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
             self.final_norm = Norm(config, config.d_model) if config.norm_place == "pre" else None
-            self.head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+            transform = config.head_transform
+            self.head_dense = nn.Linear(config.d_model, config.d_model) if transform else None
+            self.head_norm = Norm(config, config.d_model) if transform else None
+            self.head = nn.Linear(config.d_model, config.vocab_size, bias=config.head_bias)
         if config.tie_head:
             self.head.weight = self.embedding.weight
-        self._initialise(generator or torch.Generator().manual_seed(0))
+        if initial:
+            self._initialise(generator or torch.Generator().manual_seed(0))
         self.register_buffer("sinusoid", None, persistent=False)
         self.register_buffer("turns", None, persistent=False)
         if config.positions == "sinusoidal":
             self.sinusoid = sinusoidal_positions(config.context_length, config.d_model)
         if config.positions == "rotary":
-            self.turns = rotary_turns(config.context_length, config.d_head)
+            width = config.rotary.width(config.d_head)
+            self.turns = rotary_turns(config.context_length, width, config.rotary)
 
     @torch.no_grad()
     def _initialise(self, generator: torch.Generator) -> None:
@@ -238,14 +265,17 @@ class Transformer(nn.Module):
         """Token vectors plus position vectors: (B,T) -> (B,T,C). `start` is the position of the first id."""
         x = self.embedding(ids)
         if self.position is not None:
-            return x + self.position.weight[start : start + ids.shape[1]]
+            x = x + self.position.weight[start : start + ids.shape[1]]
         if self.sinusoid is not None:
-            return x * math.sqrt(self.config.d_model) + self.sinusoid[start : start + ids.shape[1]]
-        return x
+            x = x * math.sqrt(self.config.d_model) + self.sinusoid[start : start + ids.shape[1]]
+        return x if self.embedding_norm is None else self.embedding_norm(x)
 
     def read_out(self, x: Tensor) -> Tensor:
         """Residual stream (…,C) -> logits (…,V), by the final norm, if there is one, and the head."""
-        return self.head(x if self.final_norm is None else self.final_norm(x))
+        x = x if self.final_norm is None else self.final_norm(x)
+        if self.head_dense is not None and self.head_norm is not None:
+            x = self.head_norm(gelu(self.head_dense(x), self.config.activation))
+        return self.head(x)
 
     def forward(
         self,

@@ -1,7 +1,11 @@
 """Positions as angles: rotary turns of queries and keys, and the fixed sines of 2017."""
 
+import math
+
 import torch
 from torch import Tensor
+
+from engine.config import Rotary
 
 
 def rotate(x: Tensor, turns: Tensor) -> Tensor:
@@ -9,18 +13,36 @@ def rotate(x: Tensor, turns: Tensor) -> Tensor:
 
     Args:
         x: queries or keys; numbers 2j and 2j + 1 of a head are a pair.
-        turns: (T,D/2,2) cosine and sine of each angle.
+        turns: (T,D/2,2) cosine and sine of each angle; with fewer pairs the numbers after them stay as they are.
     """
+    width = 2 * turns.shape[-2]
+    if width < x.shape[-1]:
+        return torch.cat((rotate(x[..., :width], turns), x[..., width:]), dim=-1)
     pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))  # (B,H,T,D/2)
     return torch.view_as_real(pairs * torch.view_as_complex(turns.float())).flatten(-2).type_as(x)
 
 
-def rotary_turns(context_length: int, d_head: int, base: float = 10000.0) -> Tensor:
-    """Cosine and sine of position · base^(-2j/d_head): (context_length, d_head / 2, 2).
+def rotary_speeds(width: int, rotary: Rotary) -> Tensor:
+    """Radians that each pair turns by from one position to the next: (width / 2,) float64."""
+    speeds = rotary.base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+    if not rotary.first_length:
+        return speeds / rotary.stretch
+    turns = rotary.first_length * speeds / (2 * math.pi)  # that a pair makes in the first context
+    kept = ((turns - rotary.low) / (rotary.high - rotary.low)).clamp(0, 1)
+    return speeds * (kept + (1 - kept) / rotary.stretch)
+
+
+def rotary_turns(context_length: int, width: int, base: float | Rotary = 10000.0) -> Tensor:
+    """Cosine and sine of position · base^(-2j/width): (context_length, width / 2, 2).
 
     The angles are float64: in float32 those of far positions would be off by a visible amount.
+
+    Args:
+        context_length: number of positions.
+        width: how many numbers turn.
+        base: of the speeds, or all that is to be known of them.
     """
-    speeds = base ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    speeds = rotary_speeds(width, base if isinstance(base, Rotary) else Rotary(base))
     angles = torch.outer(torch.arange(context_length, dtype=torch.float64), speeds)
     return torch.stack((angles.cos(), angles.sin()), dim=-1).float()
 

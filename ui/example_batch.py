@@ -10,7 +10,7 @@ from ui import example_frame as frame
 from ui import example_inputs as inputs
 from ui import resources, session
 from ui.components import show, token_strip
-from ui.example_softmax import Scores
+from ui.example_scores import Scores
 from ui.example_sum import Number, Sum
 from ui.example_text import Chip, strip
 from viz import visible
@@ -219,7 +219,7 @@ def _blank() -> tuple[Scores, int, list[float]]:
         st.markdown(say("blank_text"))
         return Scores(called, [], [], list(range(n))), target, probs
     from engine.metrics import softmax
-    from ui.example_softmax import gathered
+    from ui.example_scores import gathered
 
     n = len(resources.window(ref, session.text()).tokens)
     at = inputs.count("blank_at", say("hidden_place", last=n - 1), n // 2, 0, n - 1)

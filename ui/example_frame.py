@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from ui import nav, resources, session
+from ui import example_inputs, nav, resources, session
 from ui.example_sum import Number
 from ui.resources import ModelRef
 from ui.words import literal
@@ -78,6 +78,12 @@ def looked(ref: ModelRef, hidden: tuple[int, ...] = ()) -> "Trace":
     if not np.isfinite(trace.logits).all():
         raise ValueError(say("diverged"))
     return trace
+
+
+def which_head(n_layer: int, n_head: int) -> tuple[int, int]:
+    """Inputs for a layer and a head of a model, counted from 1; gives back both counted from 0."""
+    layer = example_inputs.count("tiny_layer", say("layer", last=n_layer), 1, 1, n_layer)
+    return layer - 1, example_inputs.count("tiny_head", say("head", last=n_head), 1, 1, n_head) - 1
 
 
 def name_of(ref: ModelRef, token_id: int) -> str:

@@ -4,8 +4,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ui import (
+    example_attention,
     example_batch,
+    example_five,
     example_loss,
+    example_mask,
     example_scale,
     example_softmax,
     example_text,
@@ -44,16 +47,16 @@ EXAMPLES = {
         example_text.joint_space, "flow", ("probability",), "next_token", {"look": "chain-rule"}
     ),
     "one-hot": Example(example_vectors.one_hot, "flow", ("embeddings",), "embeddings"),
-    "tiny-attention": Example(example_vectors.tiny_attention, "flow", ("attention", "logits"), "attention"),
+    "tiny-attention": Example(example_attention.tiny_attention, "flow", ("attention", "logits"), "attention"),
     "causal-mask": Example(
-        example_vectors.causal_mask, "objectives", ("both-sides", "left-only"), "attention"
+        example_mask.causal_mask, "objectives", ("both-sides", "left-only"), "attention"
     ),
     "softmax": Example(example_softmax.softmax, "flow", ("logits", "softmax"), "next_token"),
     "sigmoid": Example(example_softmax.sigmoid, "flow", ("softmax",), "next_token"),
-    "five-words": Example(example_softmax.five_words, "flow", ("softmax", "probability"), "next_token"),
-    "temperature": Example(example_softmax.temperature, "writing", ("pick",), "generation"),
+    "five-words": Example(example_five.five_words, "flow", ("softmax", "probability"), "next_token"),
+    "temperature": Example(example_five.temperature, "writing", ("pick",), "generation"),
     "softmax-twice": Example(
-        example_softmax.softmax_twice, "training", ("loss",), "training", {"watch": "one-step"}
+        example_five.softmax_twice, "training", ("loss",), "training", {"watch": "one-step"}
     ),
     "sentence-loss": Example(
         example_text.sentence_loss, "training", ("loss",), "next_token", {"look": "chain-rule"}

@@ -8,7 +8,7 @@ import streamlit as st
 from ui import example_frame as frame
 from ui import example_inputs as inputs
 from ui.components import show
-from ui.example_softmax import Scores, plain_scores
+from ui.example_scores import Scores, plain_scores
 from ui.example_sum import Number, Sum
 from ui.example_text import Sentence, real_sentence, surprise_picture
 from viz import surprisal_bars, visible

@@ -222,8 +222,14 @@ def no_exception(page: Page) -> None:
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
+# ui/components/landmarks.js mends Streamlit's folded menu once it is loaded: maybe after the script has run.
+MENDED = """() => [...document.querySelectorAll("[data-testid=stSidebarNavItems]")].every(list =>
+  list.getAttribute("role") === "presentation" || [...list.children].every(child => child.tagName === "LI"))"""
+
+
 def axe(page: Page) -> list[str]:
     """Serious and critical violations that axe-core finds, with where they are."""
+    page.wait_for_function(MENDED)
     page.evaluate("document.fonts.ready.then(() => true)")  # formulas change their size with their fonts
     found = Axe().run(page).response["violations"]
     return [

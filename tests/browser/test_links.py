@@ -119,6 +119,8 @@ def test_a_class_of_two_browsers(server: Server, browse: Browse) -> None:
     settle(teacher)
     open_at(student, f"{server.url}/lessons?class={code.inner_text()}")
     expect(student.get_by_text("only on this server")).to_be_visible()
+    expect(student.get_by_test_id("stExpandSidebarButton")).to_be_visible()  # the sidebar is folded away
+    expect(student.get_by_test_id("stSidebarNav")).to_be_hidden()
     assert not axe(student)
     student.locator(".st-key-class_link_name input").fill("Zoë <b>")
     student.locator(".st-key-class_link_name input").press("Tab")

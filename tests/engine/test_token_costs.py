@@ -63,8 +63,9 @@ def test_the_built_in_sentences_price_languages_as_a_long_text_does(published):
         pytest.skip(f"no translated texts in {UDHR}")
     from ui.tokens_languages import SENTENCES
 
-    files = {"en": "eng", "de": "deu", "fr": "fra", "es": "spa", "el": "ell_monotonic", "ru": "rus", "ar": "arb",
-             "he": "heb", "hi": "hin", "th": "tha", "zh": "cmn_hans", "ja": "jpn", "ko": "kor"}  # fmt: skip
+    files = {"en": "eng", "de": "deu", "fr": "fra", "es": "spa", "el": "ell_monotonic", "ru": "rus",
+             "ar": "arb", "he": "heb", "hi": "hin", "th": "tha", "zh": "cmn_hans", "ja": "jpn",
+             "ko": "kor"}  # fmt: skip
     assert list(files) == list(SENTENCES)
     tokenizers = [published(name) for name in ("gpt2", "cl100k_base", "o200k_base")]
     texts = [(UDHR / f"{file}.txt").read_text("utf-8") for file in files.values()]

@@ -17,8 +17,13 @@ export default function ({ data, parentElement }) {
     main.focus()
   }
   mend()
-  const menu = document.querySelector("[data-testid=stSidebar]")
-  const watch = new MutationObserver(mend)
-  if (menu) watch.observe(menu, { childList: true, subtree: true })
+  let waits = 0 // the sidebar itself may be drawn anew: look once a frame, wherever something changed
+  const watch = new MutationObserver(() => {
+    waits ||= requestAnimationFrame(() => {
+      waits = 0
+      mend()
+    })
+  })
+  watch.observe(document.body, { childList: true, subtree: true })
   return () => watch.disconnect()
 }
