@@ -4,7 +4,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints import JSON, MODEL, load_checkpoint, read_description
+from engine.checkpoint_files import JSON, MODEL, read_description
+from engine.checkpoints import load_checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
 from engine.folders import read_json

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.bundle_checks import check_checkpoints, check_records, check_settings, check_texts
-from engine.checkpoints import JSON, MODEL, OPTIMIZER, list_checkpoints, read_description
+from engine.checkpoint_files import JSON, MODEL, OPTIMIZER, read_description
+from engine.checkpoint_list import list_checkpoints
 from engine.config import ModelConfig, TrainConfig
 from engine.folders import read_json, write_json
 from engine.run_info import info_of, owner_hash, update_status

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from engine.checkpoints import newest_checkpoint
+from engine.checkpoint_list import newest_checkpoint
 from engine.config import TrainConfig
 from engine.events import DivergedError
 from engine.folders import read_json, write_json

@@ -9,6 +9,10 @@ from wording import words
 say = words("engine.config")
 
 Objective = Literal["clm", "mlm"]
+_SWITCHES = (
+    "bias", "tie_head", "qk_norm", "parallel", "qkv_bias", "out_bias", "embedding_norm", "head_transform",
+    "head_bias",
+)  # fmt: skip
 
 
 def _whole(config: Any, *names: str, least: int = 1) -> None:
@@ -218,7 +222,7 @@ class ModelConfig(_Json):
             raise ValueError(say("parallel_needs_pre"))
 
     def to_json(self) -> dict[str, Any]:
-        """The settings by name; those that only published models have stand there where they say something."""
+        """The settings by name; those that only published models have, where they change something."""
         return {
             name: value
             for name, value in super().to_json().items()

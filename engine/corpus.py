@@ -5,7 +5,8 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from engine.tokenizers import Tokenizer, repair_text
+from engine.tokenizers import Tokenizer
+from engine.tokens import repair_text
 from wording import words
 
 say = words("engine.corpus")

@@ -28,8 +28,9 @@ def attention_weight(rng: Random) -> Made:
     slips = {
         "not_scaled": softmax(np.array(dots))[index],
         "scaled_by_d": softmax(np.array(dots) / 4)[index],
-        "share_of_scores": dots[index] / sum(dots) if sum(dots) else -1,
     }
+    if sum(dots):
+        slips["share_of_scores"] = dots[index] / sum(dots)
     listed = "\n".join(f"k{i} = {key}" for i, key in enumerate(keys))
     return number(weight, "share", slips=slips, q=q, keys=listed, index=index, dots=dots)
 
@@ -73,7 +74,7 @@ def none_masked(rng: Random) -> Made:
     """The chance that nothing is chosen."""
     n, share = rng.randint(3, 16), rng.choice((0.1, 0.15, 0.2, 0.3))
     value = chance_of_none(n, share)
-    slips = {"at_least_one": 1 - value, "all_chosen": share**n, "times": max(1 - n * share, -1)}
+    slips = {"at_least_one": 1 - value, "all_chosen": share**n, "times": 1 - n * share}
     return number(value, "share", slips=slips, size=n, percent=round(100 * share), share=share,
                   stay=round(1 - share, 2))  # fmt: skip
 

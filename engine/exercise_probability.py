@@ -17,7 +17,9 @@ def softmax_three(rng: Random) -> Made:
     logits = rng.sample(range(-1, 4), 3)
     index = rng.randrange(3)
     z = logits[index]
-    slips = {"share_of_logits": z / sum(logits) if sum(logits) else -1.0, "not_divided": math.exp(z)}
+    slips = {"not_divided": math.exp(z)}
+    if sum(logits):
+        slips["share_of_logits"] = z / sum(logits)
     return number(softmax(np.array(logits))[index], "share", slips=slips, logits=logits, index=index, z=z)
 
 

@@ -47,7 +47,8 @@ def first_merge(rng: Random) -> Made:
     joined = _first_merge(text).token_bytes(256).decode()
     rarer = [Option("rarer", pair) for pair, _ in pairs if pair != joined]
     wrong = [*rarer[:2], rarer[-1]]
-    return Made(choice(rng, [Option("joined", joined)], wrong), {"text": text, "pair": joined})
+    values = {"text": text, "pair": joined, "count": pairs[0][1], "next": pairs[1][1]}
+    return Made(choice(rng, [Option("joined", joined)], wrong), values)
 
 
 def merge_saves(rng: Random) -> Made:

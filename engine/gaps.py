@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from engine.metrics import MostLikely, kl_divergence, log_softmax, most_likely, rank
 from engine.model import Transformer
-from engine.tokenizers import MASK_TEXT, Token, Tokenizer
+from engine.tokenizer import MASK_TEXT
+from engine.tokenizers import Token, Tokenizer
 from wording import words
 
 say = words("engine.gaps")

@@ -6,7 +6,7 @@ Nothing that is typed is ever run. Only the digits 0 to 9 count, so that what is
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -21,7 +21,7 @@ UNITS = {
     "nats": ("nat", "nats", "nat/token", "nats/token", "nats per token", "nats por token"),
     "bits": ("bit", "bits", "bit/token", "bits/token", "bits per token", "bits por token"),
     "bits per byte": ("bits per byte", "bits por byte", "bits/byte", "bit/byte", "bpb"),
-    "share": ("%", "per cent", "percent", "por ciento"),
+    "share": ("%", "％", "per cent", "percent", "por ciento"),
     "bytes": ("byte", "bytes"),
     "tokens": ("token", "tokens"),
     "targets": ("target", "targets", "objetivo", "objetivos", "token", "tokens"),
@@ -42,7 +42,9 @@ _MINUS = str.maketrans("−–—‒﹣－", "------")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+[.,]?|[.,][0-9])[0-9.,]*(?:[eE][+-]?[0-9]{1,4})?")
 _POWER = re.compile(r"(?:[x×·*])10(?:\^|\*\*)\(?([+-]?[0-9]{1,4})\)?")
 _SEPARATORS = (r"[×·*;|]|(?<=[\s0-9])[xX](?=[\s0-9])", r",\s+", r"[,\s]+")
-_LEAD = re.compile(r"^[=≈~]+")
+_LEAD = re.compile(r"^(?:[A-Za-z]{1,12}\s*(?==|≈))?[=≈~]+")  # as in "= 0.5" and "p = 0.5"
+_IN_BRACKETS = re.compile(r"\(\s*([^\W\d][^()0-9]*)\)$")  # a unit as in "1.41 (nats)"
+_SHAPE = re.compile(r"^(?:torch\.Size|shape|size|tensor|tuple)?\s*=?\s*(?=[\[({])", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def read_number(typed: str, *, whole: bool = False) -> Read:
     if len(typed) > LONGEST:
         return Read(fault="long")
     text = _RAISED.sub(lambda m: "10^" + m[1].translate(_SUPERSCRIPTS), text)
-    text = _LEAD.sub("", text.translate(_MINUS)).strip()
+    text = _IN_BRACKETS.sub(r"\1", _LEAD.sub("", text.translate(_MINUS)).strip())
     if not text:
         return Read(fault="empty")
     if any(char.isnumeric() and char not in "0123456789" for char in text):
@@ -114,10 +116,9 @@ def read_number(typed: str, *, whole: bool = False) -> Read:
     found = _value(_SPACES.sub("", number_only).replace("_", ""), whole)
     if found.fault:
         return found
-    value, step, other = found.value or 0.0, found.step, found.other
-    if unit == "%":
+    value, step, other, name = found.value or 0.0, found.step, found.other, _unit_name(unit)
+    if name == "share":  # a sign or a word for per cent
         value, step, other = value / 100, step / 100, None
-    name = _unit_name(unit)
     return Read(value, "", name, step, found.digits, other, found.plain and text == number and not unit)
 
 
@@ -253,7 +254,7 @@ def mark_number(typed: str, answer: Number) -> Verdict:
         return Verdict(False, read.fault, marked=False)
     said = "" if read.plain else _said(read)
     verdict = _unit_fault(read, answer) or _judge(read, read.value, answer)
-    return Verdict(verdict.right, verdict.note, verdict.values, said)
+    return replace(verdict, read=said)
 
 
 def _said(read: Read) -> str:
@@ -265,9 +266,11 @@ def _unit_fault(read: Read, answer: Number) -> Verdict | None:
     if not read.unit or read.unit == answer.unit or answer.unit in _shared_words(read.unit):
         return None
     if read.unit == "?":
-        return Verdict(False, "unknown_unit")
+        return Verdict(False, "unknown_unit", marked=False)
     if read.unit == "share":
         return Verdict(False, "no_share")
+    if answer.unit in ("", "share"):
+        return Verdict(False, "no_unit", {"given": read.unit})
     return Verdict(False, "other_unit", {"unit": answer.unit, "given": read.unit})
 
 
@@ -318,7 +321,7 @@ def read_ids(typed: str, most: int = 200) -> list[int] | None:
     >>> read_ids("[9, 2, 7]"), read_ids("9 2 7"), read_ids("4 × 128 × 32,000"), read_ids("4, 128, 32,000")
     ([9, 2, 7], [9, 2, 7], [4, 128, 32000], [4, 128, 32000])
     """
-    text = typed.strip().translate(_MINUS).strip("[](){} ")
+    text = _SHAPE.sub("", typed.strip().translate(_MINUS)).strip("[](){} ")
     if not text or len(typed) > LONGEST * most:
         return None
     for separator in _SEPARATORS:

@@ -15,7 +15,8 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from engine.tokenizers import Tokenizer, repair_text, tokenizer_from_json
+from engine.tokenizers import Tokenizer, tokenizer_from_json
+from engine.tokens import repair_text
 from wording import words
 
 say = words("engine.merges")

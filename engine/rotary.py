@@ -13,7 +13,7 @@ def rotate(x: Tensor, turns: Tensor) -> Tensor:
 
     Args:
         x: queries or keys; numbers 2j and 2j + 1 of a head are a pair.
-        turns: (T,D/2,2) cosine and sine of each angle; with fewer pairs the numbers after them stay as they are.
+        turns: (T,D/2,2) cosine and sine of each angle; with fewer pairs the numbers after them stay.
     """
     width = 2 * turns.shape[-2]
     if width < x.shape[-1]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from engine.checkpoints import newest_checkpoint
+from engine.checkpoint_list import newest_checkpoint
 from engine.folders import JsonReader, checked_name, read_json
 from engine.processes import Workers, process_mark, worker_lives
 from engine.run_info import ACTIVE, AT_WORK, language_of, update_status

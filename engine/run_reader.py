@@ -4,7 +4,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from engine.checkpoints import list_checkpoints, newest_checkpoint
+from engine.checkpoint_list import list_checkpoints, newest_checkpoint
 from engine.records import Records, merge_records, read_records
 from engine.run_info import RunInfo, info_of
 from engine.run_queue import RunQueue

@@ -9,13 +9,8 @@ from typing import Any
 
 import torch
 
-from engine.checkpoints import (
-    Checkpoint,
-    compact_checkpoint,
-    list_checkpoints,
-    newest_checkpoint,
-    save_checkpoint,
-)
+from engine.checkpoint_list import compact_checkpoint, list_checkpoints, newest_checkpoint
+from engine.checkpoints import Checkpoint, save_checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.events import CheckpointEvent, DivergedError, EvalEvent, Event, NoticeEvent, StepEvent, TrainState
 from engine.folders import read_json

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from engine.checkpoints import Checkpoint, list_checkpoints, load_checkpoint
+from engine.checkpoint_list import list_checkpoints
+from engine.checkpoints import Checkpoint, load_checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
 from engine.folders import read_json

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints import newest_checkpoint
+from engine.checkpoint_list import newest_checkpoint
 from engine.config import TrainConfig
 from engine.folders import read_json, write_file, write_json
 from engine.processes import REPO, process_mark, worker_lives

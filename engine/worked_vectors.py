@@ -98,6 +98,8 @@ class TinyPass:
 def tiny_pass(weights: TinyWeights, ids: Sequence[int], *, causal: bool = False) -> TinyPass:
     """From ids to the probabilities of the next token, by one head without matrices of its own.
 
+    What is too large to compute comes out as infinite or NaN.
+
     Scaled dot products: Vaswani et al. 2017, arXiv:1706.03762.
 
     Args:
@@ -111,12 +113,13 @@ def tiny_pass(weights: TinyWeights, ids: Sequence[int], *, causal: bool = False)
     if not ids:
         raise ValueError(say("no_numbers"))
     x = np.stack([look_up(weights.embedding, i) for i in ids])  # (T,d)
-    scores = x @ x.T
-    scaled = causal_scores(scores / np.sqrt(x.shape[1])) if causal else scores / np.sqrt(x.shape[1])
-    attention = softmax(scaled)
-    context = attention @ x
-    logits = weights.weight @ context[-1] + weights.bias
-    return TinyPass(x, scores, scaled, attention, context, logits, softmax(logits))
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = x @ x.T
+        scaled = causal_scores(scores / np.sqrt(x.shape[1])) if causal else scores / np.sqrt(x.shape[1])
+        attention = softmax(scaled)
+        context = attention @ x
+        logits = weights.weight @ context[-1] + weights.bias
+        return TinyPass(x, scores, scaled, attention, context, logits, softmax(logits))
 
 
 def causal_scores(scores: Floats) -> Floats:

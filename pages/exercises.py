@@ -89,7 +89,8 @@ def one(name: str, ids: list[str]) -> None:
                 args=(to,),
             )
     st.subheader(exercise_text.title(name))
-    st.caption(say("place", topic=exercise_text.topic(topic_name), n=place + 1, of=len(ids)))
+    seed = exercise_state.Place(name, "exercises").state.seed
+    st.caption(say("place", topic=exercise_text.topic(topic_name), n=place + 1, of=len(ids), seed=seed))
     exercise_view.draw(name, key="exercises")
 
 

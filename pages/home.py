@@ -7,6 +7,7 @@ import streamlit as st
 from ui import choice, lesson, nav, resources, session, worked
 from ui.components import show, token_strip
 from ui.diagram import diagram
+from ui.lesson_list import ORDER
 from ui.resources import ModelRef
 from viz import distribution_bars, format_count, visible
 from wording import words
@@ -48,7 +49,8 @@ def probabilities(ref: ModelRef, text: str, position: int) -> None:
     z, log_sum, p = softmax_parts(trace.logits[position], int(top.ids[0]))
     n = worked.tie(lambda a, b: math.exp(a - b), z, log_sum, digits=3)
     result = rf"e^{{{worked.tex(z, n)} - {worked.tex(log_sum, n)}}} = {worked.tex(p, 3)}"
-    st.latex(rf"p_1 = \frac{{e^{{z_1}}}}{{\sum_v e^{{z_v}}}} = e^{{z_1 - \ln \sum_v e^{{z_v}}}} = {result}")
+    softmax = r"p_1 &= \frac{e^{z_1}}{\sum_v e^{z_v}} = e^{z_1 - \ln \sum_v e^{z_v}}"
+    st.latex(worked.aligned(softmax, f"&= {result}"))  # two lines: one is too wide for a telephone
     size = format_count(trace.logits.shape[1])
     st.caption(say("first_bar", size=size))
 
@@ -66,6 +68,7 @@ def cards() -> None:
 
 st.title("Loupe")
 st.write(say("intro"))
+nav.link("lessons", say("begin"), icon=":material/school:", lesson=ORDER[0])
 diagram("flow", lit=("tokens", "probability"), key="home_flow")
 chosen, sentence = session.model(), session.text()
 if chosen is None:

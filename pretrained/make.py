@@ -8,14 +8,15 @@ import os
 import platform
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: waiting threads must not spin
 
 import torch
 
 from engine import corpus, training
-from engine.checkpoints import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
+from engine.checkpoint_list import list_checkpoints
+from engine.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.floor import validation_floor
 from engine.grammar import default_grammar
@@ -23,6 +24,7 @@ from engine.model import Transformer
 from engine.records import Metrics
 from engine.story_report import StoryReport, story_report
 from engine.tokenizers import Tokenizer, train_bpe
+from pretrained.card import write_cards
 
 FOLDER = Path(__file__).parent
 N_STORIES = 40_000
@@ -96,7 +98,7 @@ def measure(name: str, folder: Path) -> StoryReport:
     checkpoint = Checkpoint(saved.model, saved.tokenizer, step=saved.step, train_config=recipe, info=info)
     save_checkpoint(folder / name, checkpoint, dtype="float16")
     write_curve(name, folder, recipe)
-    (folder / name / "CARD.md").write_text(card(name, saved.model, recipe, report, info), encoding="utf-8")
+    write_cards(folder / name, checkpoint, made_from())
     return report
 
 
@@ -125,67 +127,17 @@ def floor_of(exam: training.Training, tokenizer: Tokenizer, objective: str) -> f
     return validation_floor(tokenizer, held_out, exam.val_at, exam.val_batch, objective)
 
 
+def made_from() -> dict[str, object]:
+    """What the models learned from and with, for the card."""
+    return {"stories": N_STORIES, "story_seed": STORY_SEED, "vocab_size": VOCAB_SIZE, "moments": MOMENTS - 1}
+
+
 def machine(device: str) -> str:
     """What trained it, for the card."""
     if device == "cuda":
         return torch.cuda.get_device_name()
     n = torch.get_num_threads()
     return f"{n} thread{'s' * (n > 1)} of a busy CPU ({platform.machine()})"
-
-
-def card(
-    name: str, model: Transformer, recipe: TrainConfig, report: StoryReport, info: dict[str, Any]
-) -> str:
-    """The model's card: what it is, how it was made, how good it is."""
-    config = model.config
-    causal = config.objective == "clm"
-    what = "predicts the next token from those before it" if causal else "fills hidden tokens from both sides"
-    shape = f"{config.n_layer} layers, {config.n_head} heads, width {config.d_model}"
-    scored = f"({report.tokens:,} tokens of held-out stories)"
-    rows = {
-        "parameters": f"{model.n_parameters():,} ({shape}, context {config.context_length}, "
-        f"{config.positions} positions)",
-        "vocabulary": f"{VOCAB_SIZE} ids, byte-level BPE learned on the stories"
-        + ("" if causal else ", and the mask"),
-        "data": f"{N_STORIES:,} stories from seed {STORY_SEED}, grammar {default_grammar().version}",
-        "training": f"{recipe.steps:,} steps of {recipe.batch_size} × {config.context_length} tokens, "
-        f"{recipe.optimizer}, learning rate {recipe.learning_rate:g}, seed {recipe.seed}",
-        "time": f"{max(1, round(info['seconds'] / 60))} minutes on {info['device']}",
-        "weights": "float16 in the file, float32 in memory; the numbers below are of this file",
-        "history": f"{MOMENTS - 1} earlier moments in `pretrained/history/`, each in 8 bits; "
-        "the curve in metrics.jsonl is theirs, measured again on the same held-out rows",
-        "validation loss" if causal else "masked-token loss": f"{report.loss:.4f} nats a "
-        f"{'token' if causal else 'hidden token'} {scored}",
-        "floor": f"{report.floor:.4f} nats: what the true source scores on the same tokens",
-        "above the floor": f"{report.gap:.4f} ± {report.gap_error:.4f} nats",
-        "exact KL": f"{report.kl:.4f} nats: mean divergence from the true distribution, full vocabulary, "
-        "every scored position",
-    }
-    if causal:
-        rows["own stories"] = (
-            f"{report.legal_stories} of {report.samples} are possible stories from start to end; "
-            f"{report.legal_share:.0%} of the text comes before the first slip"
-        )
-    else:
-        rows["how it is scored"] = (
-            "15 % of the tokens replaced by the mask, none by random ones; the floor is the exact posterior"
-        )
-    return "\n".join(
-        [
-            f"# {name}",
-            "",
-            f"A small transformer that {what}. It knows nothing but Loupe's made-up stories, whose true "
-            "distribution is known.",
-            "",
-            "| | |",
-            "| --- | --- |",
-            *(f"| {key} | {value} |" for key, value in rows.items()),
-            "",
-            f"Made by `python -m pretrained.make {name}`; "
-            f"measured again by `python -m pretrained.evaluate {name}`.",
-            "",
-        ]
-    )
 
 
 def main() -> None:

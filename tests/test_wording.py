@@ -13,7 +13,8 @@ import wording
 
 ROOT = Path(__file__).parent.parent
 OTHERS = [name for name in wording.LANGUAGES if name != wording.SOURCE]
-FILES = sorted(path for room in ("pages", "ui", "viz", "engine") for path in (ROOT / room).rglob("*.py"))
+ROOMS = ("pages", "ui", "viz", "engine", "pretrained")
+FILES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 
 
 def leaves(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

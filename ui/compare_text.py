@@ -81,7 +81,7 @@ class Both:
         first = self.found.spans[0].first[0]
         before = self.tokens[0][max(0, first - LEAD) : first]
         pieces = [self._chip(span) for span in self.found.spans[:most]]
-        from engine.tokenizers import whole_graphemes
+        from engine.tokens import whole_graphemes
 
         return whole_graphemes([*before, *pieces], self.text), len(before)
 

@@ -64,7 +64,7 @@ def _others(chosen: Chosen, kind: str) -> list[ModelRef]:
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _kind_of(ref: ModelRef) -> str:
-    from engine.checkpoints import read_description
+    from engine.checkpoint_files import read_description
 
     try:
         return str(read_description(Path(ref.folder))["model"]["positions"])

@@ -11,6 +11,7 @@ from ui import example_inputs as inputs
 from ui.components import show
 from ui.example_sum import Number, Sum, typed
 from ui.resources import ModelRef
+from ui.worked import LARGEST
 from viz import attention_map, distribution_bars, visible
 from wording import words
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 say = words("ui.example_attention")
 _KEYS = 6  # tokens of a real text in one row of attention
+_WIDTH = 400  # pixels of a map, so much as half of the examples' page has
 
 
 def tiny_attention() -> None:
@@ -31,12 +33,14 @@ def tiny_attention() -> None:
 
     weights, ids = _tiny_inputs()
     found = worked_vectors.tiny_pass(weights, ids)
+    largest = float(np.max([found.scaled[-1].max(), found.logits.max()]))
+    if not largest <= LARGEST:  # also where nothing finite came out
+        raise ValueError(say("too_large", value=largest, most=LARGEST))
 
     def picture() -> None:
         names = [f"{t + 1} · id {i}" for t, i in enumerate(ids)]
-        show(
-            attention_map(names, found.attention, objective="mlm", query=len(ids) - 1), key="example_tiny_map"
-        )
+        fig = attention_map(names, found.attention, objective="mlm", query=len(ids) - 1, width=300)
+        show(fig, key="example_tiny_map")
         fig = distribution_bars([f"id {i}" for i in range(len(found.probs))], found.probs, tail=0, n_tail=0)
         show(fig, key="example_tiny_bars")
 
@@ -179,7 +183,7 @@ def _real_head(ref: ModelRef) -> None:
         first = max(0, t + 1 - 12)
         fig = attention_map(
             names[first:], trace.attentions[layer, head, first:, first:], objective=trace.objective,
-            query=t - first, first=first,
+            query=t - first, first=first, width=_WIDTH,
         )  # fmt: skip
         show(fig, key="example_tiny_map")
 

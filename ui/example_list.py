@@ -48,9 +48,7 @@ EXAMPLES = {
     ),
     "one-hot": Example(example_vectors.one_hot, "flow", ("embeddings",), "embeddings"),
     "tiny-attention": Example(example_attention.tiny_attention, "flow", ("attention", "logits"), "attention"),
-    "causal-mask": Example(
-        example_mask.causal_mask, "objectives", ("both-sides", "left-only"), "attention"
-    ),
+    "causal-mask": Example(example_mask.causal_mask, "objectives", ("both-sides", "left-only"), "attention"),
     "softmax": Example(example_softmax.softmax, "flow", ("logits", "softmax"), "next_token"),
     "sigmoid": Example(example_softmax.sigmoid, "flow", ("softmax",), "next_token"),
     "five-words": Example(example_five.five_words, "flow", ("softmax", "probability"), "next_token"),

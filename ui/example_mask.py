@@ -1,5 +1,7 @@
 """Worked example about the causal mask: which places a row of attention may see."""
 
+import math
+
 import numpy as np
 import streamlit as st
 
@@ -42,7 +44,7 @@ def causal_mask() -> None:
             + (r",\quad 0\ (j > " + f"{t})" if hidden else ""),
             rf"\tfrac{{T (T + 1)}}{{2}} &= \tfrac{{{n} \cdot {n + 1}}}{{2}} = {seen}\quad (T^2 = {whole})",
         )
-        st.caption(say("mask_note", t=t, next=t + 1))
+        st.caption(say("mask_note", t=t, next=t + 1) if hidden else say("mask_note_last", t=t))
 
     frame.beside(picture, lines)
 
@@ -64,7 +66,7 @@ def _real_mask(ref: ModelRef) -> None:
 
     def picture() -> None:
         fig = attention_map(
-            names, trace.attentions[layer, head, :n, :n], objective=trace.objective, query=t - 1
+            names, trace.attentions[layer, head, :n, :n], objective=trace.objective, query=t - 1, width=400
         )
         show(fig, key="example_mask_map")
 

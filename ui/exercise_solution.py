@@ -1,11 +1,12 @@
 """The worked solution of an exercise whose answer is a number; every line follows from the one before."""
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from engine.exercise import Exercise, Number
-from ui import worked, worked_masking
+from ui import worked_masking
 from ui.worked import aligned, rounded, tex, text, tie
 
 Numbers = Mapping[str, Any]
@@ -66,14 +67,14 @@ def _log_sum(logits: Sequence[float]) -> float:
     return math.log(math.fsum(map(math.exp, logits)))
 
 
-def _probability(z: float, logits: Sequence[float], value: float) -> list[str]:
+def _probability(z: float, logits: Sequence[float], value: float, digits: int = 4) -> list[str]:
     """From logits to one probability, through the exponentials as written."""
-    n = tie(lambda top, total: top / total, math.exp(z), math.exp(_log_sum(logits)), digits=4)
+    n = tie(lambda top, total: top / total, math.exp(z), math.exp(_log_sum(logits)), digits=digits)
     top, total = tex(math.exp(z), n), tex(math.exp(_log_sum(logits)), n)
     terms = " + ".join(f"e^{{{x:g}}}" for x in logits)
     return [
         rf"p &= \frac{{e^{{{z:g}}}}}{{{terms}}}",
-        rf"&= \frac{{{top}}}{{{total}}} = {tex(value)}",
+        rf"&= \frac{{{top}}}{{{total}}} = {tex(value, digits)}",
     ]
 
 
@@ -143,7 +144,10 @@ def _sentence_loss(given: Numbers, value: float) -> str:
 
 
 def _cross_entropy(given: Numbers, value: float) -> str:
-    return worked.softmax(given["z"], _log_sum(given["logits"]), 3)
+    p = math.exp(-value)
+    digits = tie(lambda x: -math.log(x), p, digits=4)
+    lines = _probability(given["z"], given["logits"], p, digits)
+    return aligned(*lines, rf"-\ln p &= -\ln {tex(p, digits)}", rf"&= {tex(value)}\ \text{{nats}}")
 
 
 def _batch_loss(given: Numbers, value: float) -> str:
@@ -237,8 +241,20 @@ def _n_windows(given: Numbers, value: float) -> str:
 
 
 def _attention_weight(given: Numbers, value: float) -> str:
-    dots = given["dots"]
-    return worked.attention(dots[given["index"]], 4, math.fsum(math.exp(dot / 2) for dot in dots))
+    keys = [json.loads(line.split("=")[1]) for line in given["keys"].splitlines()]
+    lines = []
+    for i, (key, dot) in enumerate(zip(keys, given["dots"], strict=True)):
+        terms = " + ".join(_signed(a * b) for a, b in zip(given["q"], key, strict=True))
+        lines.append(rf"q \cdot k_{i} &= {terms} = {dot}")
+    scores = [dot / 2 for dot in given["dots"]]
+    written = r",\ ".join(f"{score:g}" for score in scores)
+    first, *rest = _probability(scores[given["index"]], scores, value)
+    return aligned(
+        *lines,
+        rf"s &= \frac{{q \cdot k}}{{\sqrt{{4}}}}{{:}}\ {written}",
+        first.replace("p &=", rf"{text('weight')} &="),
+        *rest,
+    )
 
 
 def _causal_pairs(given: Numbers, value: float) -> str:
@@ -261,7 +277,7 @@ def _top_k(given: Numbers, value: float) -> str:
 
 
 def _effective_choices(given: Numbers, value: float) -> str:
-    return aligned(rf"2^{{{given['bits']}}} &= {tex(value)}")
+    return aligned(rf"2^{{{given['bits']:g}}} &= {tex(value)}")
 
 
 # ---- masked models and training

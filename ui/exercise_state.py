@@ -1,15 +1,18 @@
 """What a person has done so far with an exercise that stands on a page."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import streamlit as st
 
 from engine.exercise import SEEDS, Exercise, seed_of
 from engine.exercise_list import exercise
+from engine.exercise_store import Seen, SeenStore
 from engine.marking import Verdict
-from ui import people, session
+from ui import people, resources, session
 
 PIN = "seed"  # in the address: the same numbers for a whole class
+_UNKEPT = "_exercises_unkept"
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,26 @@ class Place:
     key: str
 
     @property
-    def state(self) -> State:
-        """How it stands; begun anew if the address or the person says another seed."""
+    def first(self) -> int:
+        """The seed that its numbers begin with: the address says it, or the person has their own."""
         pin = pinned()
-        first = seed_of(session.owner(), self.id) if pin is None else pin
+        return seed_of(session.owner(), self.id) if pin is None else pin
+
+    @property
+    def state(self) -> State:
+        """How it stands, with what was seen before a reload, in another tab or at another place."""
+        first, owner = self.first, session.owner()
         kept = st.session_state.get(self._name)
-        return State(*kept) if kept and kept[0] == first else State(first)
+        state = State(*kept) if kept and kept[0] == first else State(first)
+        if st.session_state.get(_UNKEPT):
+            return state
+        turn = _store().turn(owner, self.id, first)
+        if turn is not None and turn != state.turn:
+            state = replace(state, turn=turn, hints=0, solved=False, right=False)
+        seen = _store().seen(owner, self.id, state.seed)
+        right = state.right or seen.right
+        solved = (state.solved or seen.spent) and not right
+        return replace(state, hints=max(state.hints, seen.hints), solved=solved, right=right)
 
     @property
     def _name(self) -> str:
@@ -79,9 +96,18 @@ class Place:
 
     def change(self, **changes: object) -> None:
         """Keep a change."""
-        after = replace(self.state, **changes)  # type: ignore[arg-type]
+        before = self.state
+        after = replace(before, **changes)  # type: ignore[arg-type]
         # a tuple: a class of the app is another one after an edit
         st.session_state[self._name] = tuple(vars(after).values())
+        owner, seen = session.owner(), Seen(after.hints, after.solved, after.right)
+        try:
+            if after.turn != before.turn:
+                _store().go_to(owner, self.id, after.first, after.turn)
+            if seen != Seen():
+                _store().keep(owner, self.id, after.seed, seen)
+        except OSError:  # the folder can't be used: this browser tab knows it all the same
+            st.session_state[_UNKEPT] = True
 
     @property
     def exercise(self) -> Exercise:
@@ -104,13 +130,21 @@ class Place:
             people.answer(self.id, seed=state.seed, right=verdict.right, hints=state.hints)
         again = verdict.marked and not verdict.right and self.exercise.kind in ("choose", "several")
         right = state.right or verdict.right
-        self.change(verdict=verdict, about=state.turn, right=right, ever=state.ever or verdict.right)
+        self.change(verdict=verdict, about=state.turn, right=right, ever=state.ever or verdict.right,
+                    solved=state.solved or again)  # fmt: skip
         if again:
-            self.change(turn=state.turn + 1, hints=0)
+            self.change(turn=state.turn + 1, hints=0, solved=False)
 
     def new_numbers(self) -> None:
         """Go on to other numbers. For callbacks."""
-        self.change(turn=self.state.turn + 1, hints=0, solved=False, right=False, verdict=None)
+        self._go_to(self.state.turn + 1)
+
+    def first_numbers(self) -> None:
+        """Go back to the numbers that the address gives. For callbacks."""
+        self._go_to(0)
+
+    def _go_to(self, turn: int) -> None:
+        self.change(turn=turn, hints=0, solved=False, right=False, verdict=None)
 
     def one_hint(self) -> None:
         """Open one more hint. For callbacks."""
@@ -119,3 +153,12 @@ class Place:
     def solve(self) -> None:
         """Show the solution; these numbers count no more. For callbacks."""
         self.change(solved=True, verdict=None)
+
+
+def _store() -> SeenStore:
+    return _store_in(str(resources.home()))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _store_in(folder: str) -> SeenStore:
+    return SeenStore(Path(folder))

@@ -4,7 +4,7 @@ import streamlit as st
 
 from engine.exercise import Choice, Exercise, Ids, Number, Order, RunTask
 from ui import exercise_forms, exercise_solution, exercise_text, people
-from ui.exercise_state import Place
+from ui.exercise_state import Place, pinned
 from wording import words
 
 say = words("ui.exercise_view")
@@ -35,8 +35,13 @@ def draw(id: str, *, key: str) -> bool:
 
 def _message(place: Place) -> None:
     """What is said to the last answer, in a place of its own so that it is read out."""
-    verdict = place.state.verdict
+    state = place.state
+    verdict = state.verdict
     if verdict is None:
+        if state.right:  # before a reload, in another tab, at another place
+            st.success(say("was_right"), icon=":material/check_circle:")
+        elif state.solved:
+            st.info(say("given_away"), icon=":material/visibility:")
         return
     values = dict(verdict.values)
     for name in ("unit", "given"):
@@ -96,4 +101,9 @@ def _buttons(place: Place, exercise: Exercise) -> None:
             st.button(
                 say("new_numbers") if exercise.values else say("once_more"), key=place.widget("new"),
                 icon=":material/casino:", on_click=place.new_numbers,
+            )  # fmt: skip
+        if state.turn and pinned() is not None and exercise.values:
+            st.button(
+                say("first_numbers"), key=place.widget("first"), icon=":material/undo:",
+                on_click=place.first_numbers,
             )  # fmt: skip

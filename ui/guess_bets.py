@@ -72,7 +72,7 @@ def _chips(ref: ModelRef, seed: int, at: int, name: str) -> None:
         st.warning(say("too_many", placed=CHIPS - left, most=CHIPS - 1))
     else:
         others = v - len(placed)
-        st.caption(say("left", left=left, others=format_count(others), percent=format_number(left / others)))
+        st.caption(say("left", n=left, others=format_count(others), percent=format_number(left / others)))
     kept = {"chips": {str(token): n for token, n in placed.items()}}
     _button(ref, seed, at, kept, off=left < 1)
 

@@ -12,7 +12,8 @@ from engine import gaps
 from engine.mask_draws import draw_masks
 from engine.pseudo import pseudo_log_probs
 from engine.sampling import next_logits
-from engine.tokenizers import Token, whole_graphemes
+from engine.tokenizers import Token
+from engine.tokens import whole_graphemes
 from ui import resources, session
 from ui.components import current, select
 from ui.lesson import LONGEST_TRUTH

@@ -118,7 +118,7 @@ def strip_of(
 
     From position 0 on, the last `most_greyed` tokens that were not read stand before them.
     """
-    from engine.tokenizers import whole_graphemes
+    from engine.tokens import whole_graphemes
 
     unused = resources.traced(ref, text).unused
     n_greyed = 0 if begin else min(unused, most_greyed)

@@ -6,7 +6,8 @@ import streamlit as st
 
 import viz
 from engine.merges import History, truncated
-from engine.tokenizers import Token, Tokenizer, whole_graphemes
+from engine.tokenizers import Token, Tokenizer
+from engine.tokens import whole_graphemes
 from ui import worked, worked_merges
 from ui.components import merge_chips, show, token_strip
 from ui.player import Player
@@ -67,7 +68,7 @@ def _text(history: History, text: str, n: int) -> None:
     new = 255 + n if n else -1
     tokens = [token for segment in piece.segments for token in segment]
     st.markdown(say("text_after") if n else say("text_bytes"))
-    said = [say("size", tokens=piece.n_tokens, bytes=len(text.encode()))]
+    said = [say("size", tokens=counted(piece.n_tokens, "token"), bytes=counted(len(text.encode()), "byte"))]
     if n:
         said.append(say("new_token", n=piece.n_new) if piece.n_new else say("no_new_token"))
     if piece.n_tokens > MOST:

@@ -145,7 +145,7 @@ def history(ref: ModelRef) -> list[ModelRef]:
 
     Those of a shipped model lie in `pretrained/history`, in 8 bits, those of a run in its folder.
     """
-    from engine.checkpoints import list_checkpoints
+    from engine.checkpoint_list import list_checkpoints
 
     if ref.kind == "shipped":
         kept = [path for _, path in list_checkpoints(PRETRAINED / "history" / ref.id)]
@@ -160,7 +160,7 @@ def history(ref: ModelRef) -> list[ModelRef]:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def embedding_of(ref: ModelRef) -> NDArray[np.float32]:
     """The token vectors (V,C) of a model, without the rest of it; they can't be changed."""
-    from engine.checkpoints import read_embedding
+    from engine.checkpoint_files import read_embedding
 
     vectors = read_embedding(ref.folder)
     vectors.setflags(write=False)
@@ -263,7 +263,7 @@ class Window:
 @st.cache_resource(max_entries=32, show_spinner=False)
 def window(ref: ModelRef, text: str) -> Window:
     """Cut a text into the tokens that the model reads; needs neither weights nor torch."""
-    from engine.tokenizers import whole_graphemes
+    from engine.tokens import whole_graphemes
 
     tokens, unused = tokenizer(ref).ending(text, ref.context_length)
     return Window(whole_graphemes(tokens, text), unused + len(tokens), unused)

@@ -212,7 +212,7 @@ def before_the_first_run(objective: str) -> None:
 
 def _how_it_learned(folder: Path) -> tuple[list[Record], int]:
     """The records of a shipped model and its vocabulary size, from its folder."""
-    from engine.checkpoints import read_description
+    from engine.checkpoint_files import read_description
     from engine.records import read_records
 
     try:

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from engine.tokenizers import repair_text
+from engine.tokens import repair_text
 from ui import address, nav, resources
 from ui.components.owner import owner_token
 from ui.resources import ModelRef

@@ -110,7 +110,7 @@ def _linked(refs: dict[str, ModelRef]) -> None:
 
 
 def _badge(place: DeltaGenerator, ref: ModelRef) -> None:
-    size, steps, device = format_count(ref.n_params), format_count(ref.step), resources.loaded_on(ref)
+    size, steps, device = format_count(ref.n_params), counted(ref.step, "step"), resources.loaded_on(ref)
     place.caption(say(f"badge.{ref.objective}", size=size, steps=steps, device=device))
 
 

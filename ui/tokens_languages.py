@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import streamlit as st
 
 from engine.token_costs import count_tokens
-from engine.tokenizers import Token, repair_text
+from engine.tokenizers import Token
+from engine.tokens import repair_text
 from ui import session, vocabularies, worked_tokens
 from ui.components import show, token_strip
 from ui.words import literal

@@ -4,7 +4,8 @@ from functools import partial
 
 import streamlit as st
 
-from engine.tokenizers import Token, characters_of
+from engine.tokenizers import Token
+from engine.tokens import characters_of
 from ui import choice, lesson, session, vocabularies, vocabulary_files, worked
 from ui.components import copy_text, select, token_strip, token_table
 from ui.vocabularies import Cut

@@ -185,7 +185,7 @@ def cut(option: str, ref: ModelRef | None, text: str, special: bool, most: int) 
 
 @st.cache_resource(max_entries=6, show_spinner=say.later("cutting"))
 def _cut(_tokenizer: "Tokenizer", identity: str, text: str, special: bool, most: int) -> Cut:
-    from engine.tokenizers import whole_graphemes
+    from engine.tokens import whole_graphemes
 
     def first(ids: "list[int]") -> "list[list[Token]]":
         return whole_graphemes(_tokenizer.locate(ids[:most], text), text)
@@ -229,7 +229,7 @@ def _compare(
     labels: tuple[str, ...],
     text: str,
 ) -> Compared:
-    from engine.tokenizers import whole_graphemes
+    from engine.tokens import whole_graphemes
 
     size, rows = measure(text), []
     for tokenizer, name, called in zip(_tokenizers, names, labels, strict=True):

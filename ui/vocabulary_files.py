@@ -6,7 +6,8 @@ import streamlit as st
 
 from engine import download
 from engine import vocabularies as files
-from engine.tokenizers import custom_vocabulary, repair_text
+from engine.tokenizers import custom_vocabulary
+from engine.tokens import repair_text
 from ui import vocabularies
 from ui.words import literal
 from wording import words

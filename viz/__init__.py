@@ -2,10 +2,10 @@
 
 from viz.along import running_perplexity, surprisal_bars
 from viz.attention import attention_map, mask_matrix
+from viz.cells import cell_map, cell_numbers
+from viz.cosines import cosine_bars
 from viz.curves import Reference, Series, loss_curve, thin
 from viz.distributions import distribution_bars, position_heatmap
-from viz.embeddings import cosine_bars, norm_scatter, token_map
-from viz.inside import cell_map, cell_numbers, signed_bars, stream_lengths
 from viz.merges import corpus_length, merge_tree, token_lengths, token_uses
 from viz.positions import (
     lookup_picture,
@@ -14,6 +14,8 @@ from viz.positions import (
     sum_picture,
     turn_lengths,
 )
+from viz.signed import signed_bars
+from viz.stream import stream_lengths
 from viz.text import (
     clip,
     escape,
@@ -48,6 +50,8 @@ from viz.theme import (
     token_color,
 )
 from viz.tokens import language_map, vocabulary_bars
+from viz.vector_lengths import norm_scatter
+from viz.vector_map import token_map
 
 __all__ = [
     "CAUSAL", "CONFIG", "DIVERGING_SCALE", "MASKED", "MODEL", "NEUTRAL", "PROBABILITY_SCALE",

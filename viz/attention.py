@@ -83,14 +83,14 @@ def _room_at_the_right(tokens: Sequence[str]) -> int:
     return 8 + 6 * len(clip(tokens[-1], 12)) if 0 < len(tokens) <= SLANTED else 8
 
 
-def _height(tokens: Sequence[str], first: int) -> int:
-    """Pixels for a map `_WIDTH` wide: its labels on top, the square that is as wide as theirs leave, the key.
+def _height(tokens: Sequence[str], first: int, width: int) -> int:
+    """Pixels for a map `width` wide: its labels on top, the square that is as wide as theirs leave, the key.
 
     More would be a hole between the square and the key.
     """
     longest = _LETTER * max((len(name) for name in _tick_names(tokens, first)[1]), default=0)
     top = longest * (0.7 if len(tokens) <= SLANTED else 1.0) + 54
-    square = _WIDTH - longest - 54 - _room_at_the_right(tokens)
+    square = width - longest - 54 - _room_at_the_right(tokens)
     return round(top + square + 84)
 
 
@@ -148,6 +148,7 @@ def attention_map(
     key: int | None = None,
     press: bool = False,
     first: int = 0,
+    width: int = _WIDTH,
 ) -> go.Figure:
     """The weights of one head: rows are queries from top to bottom, columns keys, each row sums to 1.
 
@@ -161,6 +162,7 @@ def attention_map(
         key: a column; its cell in that row is framed boldly.
         press: whether cells can be pressed, up to MAX_PRESSED tokens.
         first: position of the first drawn token in its text; if it is not 0, rows may sum to less than 1.
+        width: pixels of the map with its labels.
 
     Raises:
         ValueError: the matrix doesn't fit the tokens.
@@ -172,6 +174,9 @@ def attention_map(
     if objective == "clm":
         shown[np.triu_indices(n, 1)] = np.nan
     named = n <= MAX_HOVER_TEXT
+    bar = color_bar(say("weight"))
+    if width < _WIDTH:  # five numbers would stand upright below so short a key
+        bar["tickvals"] = [0, 0.5, 1]
     heat = go.Heatmap(
         z=shown,
         x=np.arange(n, dtype=np.int32),
@@ -184,7 +189,7 @@ def attention_map(
         customdata=_pair_hover(tokens, shown, first) if named else None,
         hovertemplate=("%{customdata}" if named else say("hover.unnamed")) + "<extra></extra>",
         hoverongaps=named,
-        colorbar=color_bar(say("weight")),
+        colorbar=bar,
     )
     fig = go.Figure(heat)
     if n <= MAX_PRINTED:
@@ -210,8 +215,8 @@ def attention_map(
             "alt.most", query=first + row, from_token=tokens[row], key=first + best, to_token=tokens[best],
             weight=format_prob(float(shown[row, best])),
         )  # fmt: skip
-    height = _height(tokens, first)
-    finish(fig, height=height, alt=alt, width=_WIDTH, margin_r=_room_at_the_right(tokens))
+    height = _height(tokens, first, width)
+    finish(fig, height=height, alt=alt, width=width, margin_r=_room_at_the_right(tokens))
     return fig.update_xaxes(title_standoff=_STANDOFF)
 
 

@@ -24,6 +24,7 @@ from wording import words
 
 say = words("viz.examples")
 _CELL = 40  # pixels of a row
+_FLOAT32 = 3e38  # larger numbers can't be sent as float32
 _WIDEST = 24  # columns of windows that get their numbers
 
 
@@ -55,7 +56,7 @@ def number_grid(
     largest = float(np.nanmax(np.abs(finite), initial=0.0)) or 1.0
     fig = go.Figure(
         go.Heatmap(
-            z=finite.astype(np.float32), x=np.arange(z.shape[1], dtype=np.int32),
+            z=np.clip(finite, -_FLOAT32, _FLOAT32).astype(np.float32), x=np.arange(z.shape[1], dtype=np.int32),
             y=np.arange(z.shape[0], dtype=np.int32), zmin=-largest, zmax=largest,
             colorscale=DIVERGING_SCALE, showscale=False, xgap=2, ygap=2, hoverinfo="skip",
         )

@@ -13,11 +13,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from ui import nav
 
@@ -123,44 +131,67 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def spare(chromium: Browser) -> Iterator[list[BrowserContext]]:
+    """Browsers of people who have left, emptied: all they keep is Streamlit's own files."""
+    contexts: list[BrowserContext] = []
+    yield contexts
+    for context in contexts:
+        context.close()
+
+
+def emptied(context: BrowserContext, origins: set[str]) -> BrowserContext:
+    """Close its pages and forget the person: what they kept, what they allowed."""
+    for page in context.pages:
+        page.close()
+    context.clear_permissions()
+    context.clear_cookies()
+    page = context.new_page()
+    session = context.new_cdp_session(page)
+    for origin in origins:
+        session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "local_storage"})
+    page.close()
+    return context
+
+
 @pytest.fixture
-def browse(chromium: Browser) -> Iterator[Browse]:
+def browse(chromium: Browser, spare: list[BrowserContext]) -> Iterator[Browse]:
     """browse(scheme="dark", width=390) -> Page: a person with a browser of their own, and no network.
 
     browse(same_as=page) is another tab of the same person.
     """
-    contexts: list[Any] = []
+    lent: list[BrowserContext] = []
+    origins: set[str] = set()
     problems: list[str] = []
 
     def notice(request: Request) -> None:  # a route of our own would switch the browser's cache off
         if not re.match(r"(https?|wss?)://(localhost|127\.0\.0\.1)[:/]|(data|blob|about):", request.url):
             problems.append(f"asked the network for {request.url}")
+        elif request.is_navigation_request() and request.url.startswith("http"):
+            origins.add("/".join(request.url.split("/")[:3]))
 
     def hear(message: ConsoleMessage) -> None:
         if message.type == "error" and not PROBES.search(message.location.get("url", "")):
             problems.append(f"console: {message.text} {message.location.get('url', '')}")
 
-    def listen(page: Page) -> Page:
+    def opener(
+        *, scheme: str = "light", width: int = 1280, height: int = 800, same_as: Page | None = None
+    ) -> Page:
+        if same_as is None:
+            lent.append(spare.pop() if spare else chromium.new_context())
+            lent[-1].on("request", notice)
+        page = (same_as.context if same_as else lent[-1]).new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
         page.on("console", hear)
         page.set_default_timeout(PATIENCE)
         return page
 
-    def opener(
-        *, scheme: str = "light", width: int = 1280, height: int = 800, same_as: Page | None = None
-    ) -> Page:
-        if same_as is not None:
-            return listen(same_as.context.new_page())
-        context = chromium.new_context(
-            color_scheme="dark" if scheme == "dark" else "light", viewport={"width": width, "height": height}
-        )
-        contexts.append(context)
-        context.on("request", notice)
-        return listen(context.new_page())
-
     yield opener
-    for context in contexts:
-        context.close()
+    for context in lent:
+        context.remove_listener("request", notice)
+        spare.append(emptied(context, origins))
     assert not problems, "\n".join(problems)
 
 
@@ -224,17 +255,49 @@ def no_exception(page: Page) -> None:
 
 # ui/components/landmarks.js mends Streamlit's folded menu once it is loaded: maybe after the script has run.
 MENDED = """() => [...document.querySelectorAll("[data-testid=stSidebarNavItems]")].every(list =>
-  list.getAttribute("role") === "presentation" || [...list.children].every(child => child.tagName === "LI"))"""
+  list.getAttribute("role") === "presentation" || [...list.children].every(e => e.tagName === "LI"))"""
 
 
-def axe(page: Page) -> list[str]:
-    """Serious and critical violations that axe-core finds, with where they are."""
+# Asked is what may be serious or critical. In another theme only the colours of the same page are others.
+SEVERE = """colours => {
+  const severe = axe._audit.rules.filter(r => r.enabled && ["serious", "critical"].includes(r.impact))
+  const values = colours ? ["color-contrast", "link-in-text-block"] : severe.map(r => r.id)
+  return axe.run({ resultTypes: ["violations"], runOnly: { type: "rule", values } })
+}"""
+
+
+def axe(page: Page, *, colours: bool = False) -> list[str]:
+    """Serious and critical violations that axe-core finds, with where they are.
+
+    Args:
+        page: looked at as it is drawn now.
+        colours: whether only its colours are looked at.
+    """
     page.wait_for_function(MENDED)
     page.evaluate("document.fonts.ready.then(() => true)")  # formulas change their size with their fonts
-    found = Axe().run(page).response["violations"]
+    page.evaluate(Axe().axe_script)
+    found = page.evaluate(SEVERE, colours)["violations"]
     return [
         f"{v['id']} ({v['impact']}): {node['target']} {node['html'][:120]}"
         for v in found
         if v["impact"] in ("serious", "critical")
         for node in v["nodes"]
     ]
+
+
+def axe_in_both_themes(page: Page) -> list[str]:
+    """What `axe` finds in light; then what the colours of the dark theme add. The page stays dark."""
+    wear(page, "light")
+    found = axe(page)
+    wear(page, "dark")
+    return found + [f"dark: {line}" for line in axe(page, colours=True)]
+
+
+def wear(page: Page, scheme: Literal["light", "dark"]) -> None:
+    """Change the theme of an open page as the system's setting does."""
+    page.emulate_media(color_scheme=scheme)
+    page.wait_for_function(
+        """scheme => getComputedStyle(document.querySelector("[data-testid=stApp]")).colorScheme === scheme
+          && !document.getAnimations().some(one => one instanceof CSSTransition)""",
+        arg=scheme,
+    )

@@ -10,17 +10,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine import checkpoints
-from engine.checkpoints import (
-    Checkpoint,
-    checked_name,
-    compact_checkpoint,
-    list_checkpoints,
-    load_checkpoint,
-    save_checkpoint,
-    write_folder,
-)
+from engine import checkpoint_list, checkpoints
+from engine.checkpoint_files import sealed
+from engine.checkpoint_list import compact_checkpoint, list_checkpoints
+from engine.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from engine.config import ModelConfig, TrainConfig
+from engine.folders import checked_name, write_folder
 from engine.model import Transformer
 from engine.tokenizers import byte_tokenizer, char_tokenizer, train_bpe
 from engine.training import CheckpointEvent, NoticeEvent, StepEvent, train
@@ -54,7 +49,7 @@ def refused(folder):
 def forge(folder, **changes):
     """Change the description and set its own checksum right again, as a forger would."""
     path = folder / "checkpoint.json"
-    path.write_bytes(checkpoints._sealed({**json.loads(path.read_bytes()), **changes}))
+    path.write_bytes(sealed({**json.loads(path.read_bytes()), **changes}))
 
 
 def rewrite_weights(folder, tensors):
@@ -201,13 +196,13 @@ def test_whoever_dies_while_it_is_made_compact_leaves_a_whole_one(tmp_path, monk
 
         return call
 
-    monkeypatch.setattr(checkpoints, "write_file", counted(checkpoints.write_file))
-    monkeypatch.setattr(checkpoints.os, "replace", counted(os.replace))
-    monkeypatch.setattr(checkpoints.Path, "unlink", counted(Path.unlink))
+    monkeypatch.setattr(checkpoint_list, "write_file", counted(checkpoint_list.write_file))
+    monkeypatch.setattr(checkpoint_list.os, "replace", counted(os.replace))
+    monkeypatch.setattr(checkpoint_list.Path, "unlink", counted(Path.unlink))
     with pytest.raises(KeyboardInterrupt):
         compact_checkpoint(folder)
     monkeypatch.undo()
-    assert checkpoints._complete(folder)
+    assert checkpoint_list.is_complete(folder)
     assert same_weights(load_checkpoint(folder), before, atol=0.1)
     compact_checkpoint(folder)
     assert load_checkpoint(folder).dtype == "int8"
@@ -215,14 +210,14 @@ def test_whoever_dies_while_it_is_made_compact_leaves_a_whole_one(tmp_path, monk
 
 
 def test_whoever_reads_while_it_is_made_compact_reads_again(tmp_path, monkeypatch):
-    folder, real = compactable(tmp_path), checkpoints._weights
+    folder, real = compactable(tmp_path), checkpoints.read_weights
 
     def meanwhile(path, content):
         monkeypatch.undo()
         compact_checkpoint(folder)
         return real(path, content)  # with the old description: a file that has changed
 
-    monkeypatch.setattr(checkpoints, "_weights", meanwhile)
+    monkeypatch.setattr(checkpoints, "read_weights", meanwhile)
     assert load_checkpoint(folder).dtype == "int8"
 
 
@@ -232,7 +227,7 @@ def test_a_full_disk_leaves_the_checkpoint_as_it_is(tmp_path, monkeypatch):
     def full(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoints, "write_file", full)
+    monkeypatch.setattr(checkpoint_list, "write_file", full)
     with pytest.raises(OSError, match="No space left"):
         compact_checkpoint(folder)
     again = load_checkpoint(folder)
@@ -424,7 +419,8 @@ def test_kill_9_while_saving(tmp_path):
         import os, random, signal, sys, time
         from pathlib import Path
         import torch
-        from engine.checkpoints import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
+        from engine.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+        from engine.checkpoint_list import list_checkpoints
         from engine.config import ModelConfig
         from engine.model import Transformer
         from engine.tokenizers import char_tokenizer

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.checkpoints import Checkpoint, load_checkpoint, model_tensors, read_embedding, save_checkpoint
+from engine.checkpoint_files import read_embedding
+from engine.checkpoints import Checkpoint, load_checkpoint, model_tensors, save_checkpoint
 from engine.compact import SCALE, pack, unpack
 from engine.model import Transformer
 from engine.tokenizers import byte_tokenizer

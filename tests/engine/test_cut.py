@@ -3,7 +3,8 @@
 import pytest
 
 from engine.metrics import most_likely, surprisal
-from engine.tokenizers import byte_tokenizer, char_tokenizer, characters_of, train_bpe, whole_graphemes
+from engine.tokenizers import byte_tokenizer, char_tokenizer, train_bpe
+from engine.tokens import characters_of, whole_graphemes
 
 TEXTS = ["", "a", "the cat sat", "a😀b 👨‍👩‍👧 Zoë e\u0301", "שלום\r\n", "來來來", "\x00 \t"]
 

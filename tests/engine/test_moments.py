@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.checkpoints import list_checkpoints, load_checkpoint
+from engine.checkpoint_list import list_checkpoints
+from engine.checkpoints import load_checkpoint
 from engine.config import ModelConfig
 from engine.gaps import fill_gaps
 from engine.metrics import log_softmax

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints import read_description
+from engine.checkpoint_files import read_description
 from engine.config import ModelConfig, TrainConfig
 from engine.objectives import learning_of, price, span_of
 

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from engine.checkpoints import list_checkpoints, load_checkpoint
+from engine.checkpoint_list import list_checkpoints
+from engine.checkpoints import load_checkpoint
 from engine.folders import read_json
 from tests.engine.small_runs import REPO, losses, same_weights, spec, train_here, wait_for
 

@@ -9,16 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.sampling import TextStream
-from engine.tokenizers import (
-    END_TEXT,
-    byte_tokenizer,
-    char_tokenizer,
-    characters_of,
-    repair_text,
-    tokenizer_from_json,
-    train_bpe,
-    whole_graphemes,
-)
+from engine.tokenizer import END_TEXT
+from engine.tokenizers import byte_tokenizer, char_tokenizer, tokenizer_from_json, train_bpe
+from engine.tokens import characters_of, repair_text, whole_graphemes
 
 pytestmark = pytest.mark.usefixtures("no_network")
 

@@ -6,16 +6,20 @@ import re
 import pytest
 import torch
 
+import wording
 from engine.batches import clm_rows
-from engine.checkpoints import Checkpoint, list_checkpoints, load_checkpoint, model_tensors
+from engine.checkpoint_list import list_checkpoints
+from engine.checkpoints import Checkpoint, load_checkpoint, model_tensors
 from engine.compact import pack, unpack
 from engine.grammar import default_grammar
 from engine.metrics import cross_entropy
 from engine.records import read_records
 from engine.story_report import story_report, story_rows
 from engine.training import moment_steps
+from pretrained.card import card as made_card
+from pretrained.card import file_name
 from pretrained.evaluate import FOLDER
-from pretrained.make import MOMENTS
+from pretrained.make import MOMENTS, made_from
 
 NAMES = ["stories-clm", "stories-mlm"]
 
@@ -60,12 +64,22 @@ def test_both_models_share_one_vocabulary_and_one_shape() -> None:
     )  # the mask's row
 
 
-def test_the_card_says_what_the_checkpoint_says(shipped: Checkpoint) -> None:
-    card = (FOLDER / shipped.info["name"] / "CARD.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("language", wording.LANGUAGES)
+def test_the_card_says_what_the_checkpoint_says(shipped: Checkpoint, language: str) -> None:
+    card = (FOLDER / shipped.info["name"] / file_name(language)).read_text(encoding="utf-8")
     report = shipped.info["report"]
     for value in (report["loss"], report["floor"], report["kl"]):
         assert f"{value:.4f}" in card
-    assert re.search(r"seed \d", card) and f"{shipped.model.n_parameters():,}" in card
+    assert re.search(r"(seed|semilla) \d", card) and f"{shipped.model.n_parameters():,}" in card
+    assert card == made_card(shipped, made_from(), language)
+
+
+def test_the_cards_of_all_languages_have_the_same_numbers(shipped: Checkpoint) -> None:
+    folder = FOLDER / shipped.info["name"]
+    cards = [(folder / file_name(language)).read_text(encoding="utf-8") for language in wording.LANGUAGES]
+    numbers = [re.findall(r"\d[\d.,]*\d|\d", card) for card in cards]
+    assert len(set(cards)) == len(cards) and len(numbers[0]) > 20
+    assert all(found == numbers[0] for found in numbers)
 
 
 def test_the_history_has_24_moments_most_of_them_early_in_under_30_megabytes(shipped: Checkpoint) -> None:

@@ -182,6 +182,7 @@ function corner(grid, layer, head) {
 
 // The picture with the frames of the chosen, the focused and the touched head.
 function frame(grid) {
+  if (!grid.picture) return // too narrow yet to be painted
   const ratio = window.devicePixelRatio || 1
   const pen = grid.canvas.getContext("2d")
   pen.setTransform(1, 0, 0, 1, 0, 0)
@@ -203,6 +204,7 @@ function frame(grid) {
   grid.root.dataset.focus = `${grid.focus.layer},${grid.focus.head}`
   const values = { layers: grid.layers, heads: grid.heads, layer: layer + 1, head: head + 1 }
   grid.canvas.setAttribute("aria-label", fill(grid.words.picture, values))
+  grid.canvas.setAttribute("role", "img") // not before it has a name
 }
 
 function say(grid, spot) {

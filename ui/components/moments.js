@@ -271,6 +271,7 @@ function plot(machine) {
   machine.ink = { text: style.color, page: style.getPropertyValue("--st-background-color").trim() || "white",
     family: style.fontFamily, mono: style.getPropertyValue("--st-code-font").trim() || "monospace" }
   canvas.setAttribute("aria-label", data.said[machine.at])
+  canvas.setAttribute("role", "img") // not before it has a name
   const losses = { top: 22, bottom: data.curve.series.length ? 140 : 22 }
   const probs = { top: losses.bottom + (data.curve.series.length ? 30 : 0), bottom: height - 40 }
   if (data.curve.series.length) drawLosses(machine, pen, area, losses)
@@ -504,6 +505,7 @@ function attention(machine) {
   pen.lineWidth = 3
   pen.strokeRect(left - 1, top + row * cell - 1, (causal ? row + 1 : n) * cell + 1, cell + 1)
   canvas.setAttribute("aria-label", data.head.said[machine.at])
+  canvas.setAttribute("role", "img") // not before it has a name
   part("headsaid").textContent = data.head.said[machine.at]
 }
 

@@ -1,13 +1,11 @@
-"""Maps of positions and layers, signed bars, lengths along the stream."""
-
-import json
+"""Tables of cells: places, scales, marks."""
 
 import numpy as np
 import pytest
 
 import viz
 from viz import theme
-from viz.inside import scale_of
+from viz.cells import scale_of
 
 ROWS = ["0 the", "1 the", "2 <b>"]
 COLUMNS = ["embed", "1"]
@@ -51,7 +49,7 @@ def test_every_cell_can_be_pressed_up_to_a_limit(monkeypatch):
     assert list(zip(points.x, points.y, strict=True)) == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]
     assert list(points.customdata) == ["h", "i", "&lt;i&gt;", "k<br>l", "m", "n"]
     assert points.marker.opacity == points.unselected.marker.opacity == 0
-    monkeypatch.setattr("viz.inside.MOST_PRESSED", 5)
+    monkeypatch.setattr("viz.cells.MOST_PRESSED", 5)
     assert all(t.name != "cells:press" for t in drawn().data)
 
 
@@ -94,39 +92,6 @@ def test_zero_is_the_middle_of_a_signed_scale():
     red, _, blue = theme.rgb(scale.color(0))
     assert abs(red - blue) < 30  # between the pale blue and the pale orange
     assert scale.color(-3) == theme.DIVERGING_COLORS[0] and scale.color(3) == theme.DIVERGING_COLORS[-1]
-
-
-def test_signed_bars_go_both_ways_and_say_their_numbers():
-    fig = viz.signed_bars(["a", "a", "c"], [1.5, -0.25, 0.0], unit="logit", alt="Bars.", total=("sum", 1.25))
-    bars = fig.data[0]
-    assert list(bars.x) == pytest.approx([1.5, -0.25, 0.0, 1.25])
-    assert list(bars.text) == ["+1.50", "−0.250", "0", "+1.25"]
-    assert list(fig.layout.yaxis.ticktext) == ["a", "a", "c", "sum"] and list(bars.y) == [0, 1, 2, 3]
-    low, high = fig.layout.xaxis.range
-    assert low < -0.25 and high > 1.5
-    orange, blue, _, grey = bars.marker.color
-    assert theme.rgb(orange)[0] > theme.rgb(orange)[2] and theme.rgb(blue)[2] > theme.rgb(blue)[0]
-    assert grey == viz.NEUTRAL and bars.customdata[1][1] == "-0.25"
-
-
-def test_small_bars_still_stand_out():
-    colors = viz.signed_bars(["a", "b"], [100.0, 0.1], unit="logit", alt="").data[0].marker.color
-    assert colors[1] not in (theme.DIVERGING_COLORS[4], theme.DIVERGING_COLORS[5])
-    assert theme.rgb(colors[1])[0] > theme.rgb(colors[1])[2] + 60
-
-
-def test_no_bars():
-    json.loads(viz.signed_bars([], [], unit="logit", alt="").to_json())
-
-
-def test_lengths_along_the_stream():
-    fig = viz.stream_lengths(["embed", "1", "2"], [1, 3, 5], [2, 1], [0.5, 4], chosen=2)
-    attention, mlp, line = fig.data
-    assert list(attention.x) == list(mlp.x) == [1, 2] and list(line.x) == [0, 1, 2]
-    assert list(line.y) == [1, 3, 5] and list(attention.y) == [2, 1] and list(mlp.y) == [0.5, 4]
-    assert mlp.marker.pattern.shape == "/"  # not by colour alone
-    assert fig.layout.xaxis.ticktext == ("embed", "1", "<b>2</b>")
-    assert "no unit" in fig.layout.yaxis.title.text
 
 
 def test_cell_numbers_share_their_decimals():

@@ -1,4 +1,4 @@
-"""The inside of one pass: maps of positions and layers, signed bars of what adds, lengths of the stream."""
+"""Tables of coloured cells: rows and columns by place, a word or a number in each, and scales of colours."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from viz.text import clip, escape, format_number
 from viz.theme import (
     DIVERGING_COLORS,
-    FONT_SIZE,
     INK,
     MODEL,
     MONO,
@@ -21,12 +20,10 @@ from viz.theme import (
     TRUE,
     cell_points,
     cell_texts,
+    color_bar,
     finish,
     sample_scale,
 )
-from wording import words
-
-say = words("viz.inside")
 
 _ROW = 26  # pixels for a row of a map or a bar
 MOST_PRESSED = 2000  # cells: so many can be pressed, more would be slow
@@ -168,14 +165,7 @@ def _key(unit: str, scale: Scale) -> dict[str, Any]:
     """The colour key below the picture, with the ends and the middle written out."""
     ticks = [scale.low, (scale.low + scale.high) / 2, scale.high]
     return {
-        "title": {"text": escape(unit), "side": "top"},
-        "orientation": "h",
-        "x": 0.5,
-        "y": 0,
-        "yanchor": "top",
-        "len": 0.7,
-        "thickness": 10,
-        "outlinewidth": 0,
+        **color_bar(escape(unit)),
         "tickvals": ticks,
         "ticktext": [format_number(t, 2) for t in ticks],
     }
@@ -239,137 +229,4 @@ def _table_axes(
         range=[len(rows) - 0.5, -0.5],
         showgrid=False,
         ticks="",
-    )
-
-
-def signed_bars(
-    labels: Sequence[str],
-    values: ArrayLike,
-    *,
-    unit: str,
-    alt: str,
-    mono: bool = False,
-    total: tuple[str, float] | None = None,
-) -> go.Figure:
-    """Bars to the left and to the right of 0, with their values; the first on top.
-
-    Args:
-        labels: (K,) of the bars; not escaped, equal ones stay apart.
-        values: (K,) signed.
-        unit: title of the value axis.
-        alt: one sentence for those who can't see it.
-        mono: whether the labels are tokens.
-        total: name and value of one more bar, set apart: what all bars add up to.
-    """
-    numbers = np.asarray(values, dtype=np.float64)
-    scale = scale_of("signed", numbers)
-    rows, colors = list(labels), [_bar_color(scale, v) for v in numbers]
-    if total is not None:
-        rows, numbers, colors = [*rows, total[0]], np.append(numbers, total[1]), [*colors, NEUTRAL]
-    fig = go.Figure(
-        go.Bar(
-            x=numbers.astype(np.float32),
-            y=np.arange(len(rows), dtype=np.int32),
-            orientation="h",
-            marker={"color": colors},
-            text=[_signed(float(v)) for v in numbers],
-            textposition="outside",
-            constraintext="none",
-            cliponaxis=False,
-            textangle=0,
-            textfont={"size": FONT_SIZE, "color": INK},
-            customdata=[
-                [escape(label), repr(round(float(v), 9))] for label, v in zip(rows, numbers, strict=True)
-            ],
-            hovertemplate="%{customdata[0]}<br>" + escape(unit) + ": %{customdata[1]}<extra></extra>",
-            name=unit,
-        )
-    )
-    low, high = min(float(numbers.min(initial=0)), 0.0), max(float(numbers.max(initial=0)), 0.0)
-    letters = max((len(text) for text in fig.data[0].text), default=0)
-    room = (0.1 + 0.055 * letters) * max(high - low, 1e-9)  # for the numbers beside the bars
-    fig.update_xaxes(
-        title_text=escape(unit),
-        range=[low - (room if low < 0 else 0.02 * room), high + (room if high > 0 else 0.02 * room)],
-        nticks=5,
-        exponentformat="power",
-    )
-    fig.update_yaxes(
-        tickvals=list(range(len(rows))),
-        ticktext=[escape(clip(row, 18)) for row in rows],
-        range=[len(rows) - 0.5, -0.5],
-        showgrid=False,
-    )
-    if mono:
-        fig.update_yaxes(tickfont_family=MONO)
-    fig.add_shape(type="line", x0=0, x1=0, y0=-0.5, y1=len(rows) - 0.5, line={"color": NEUTRAL, "width": 1})
-    if total is not None:
-        y = len(rows) - 1.5
-        edge = {"color": NEUTRAL, "width": 1, "dash": "dot"}
-        fig.add_shape(type="line", xref="paper", x0=0, x1=1, y0=y, y1=y, line=edge)
-    return finish(fig, height=len(rows) * _ROW + 62, alt=alt, showlegend=False)
-
-
-def _bar_color(scale: Scale, value: float) -> str:
-    """On the diverging scale, but never so near to its middle that a bar could not be seen."""
-    share = value / scale.high
-    strong = max(abs(share), 0.55)
-    return scale.color((strong if share >= 0 else -strong) * scale.high)
-
-
-def _signed(value: float) -> str:
-    """A number with its sign: `+0.12`, `−1.5`."""
-    text = format_number(value)
-    return text if text.startswith("−") or value == 0 or np.isnan(value) else f"+{text}"
-
-
-def stream_lengths(
-    layers: Sequence[str], lengths: ArrayLike, attention: ArrayLike, mlp: ArrayLike, *, chosen: int
-) -> go.Figure:
-    """At one position: how long the stream is after each layer, and how long what each block added.
-
-    Args:
-        layers: (L+1,) names; the first is the embedding.
-        lengths: (L+1,) of the stream (L2 norm).
-        attention: (L,) of what each block's attention added.
-        mlp: (L,) of what its MLP added.
-        chosen: the layer that is looked at, marked on its axis.
-    """
-    places = np.arange(len(layers), dtype=np.int32)
-    fig = go.Figure()
-    for name, values, look in (
-        (say("stream.attention"), attention, {"color": TRUE}),
-        (say("stream.mlp"), mlp, {"color": MODEL, "pattern": {"shape": "/", "size": 5, "solidity": 0.5}}),
-    ):
-        fig.add_trace(
-            go.Bar(
-                x=places[1:],
-                y=np.asarray(values, dtype=np.float32),
-                name=name,
-                marker=look,
-                hovertemplate="%{x}<br>" + name + ": %{y:.6g}<extra></extra>",
-            )
-        )
-    fig.add_trace(
-        go.Scatter(
-            x=places,
-            y=np.asarray(lengths, dtype=np.float32),
-            mode="lines+markers",
-            name=say("stream.after"),
-            line={"color": NEUTRAL, "width": 2},
-            marker={"size": 8},
-            hovertemplate="%{x}<br>" + say("stream.hover") + ": %{y:.6g}<extra></extra>",
-        )
-    )
-    names = [f"<b>{escape(name)}</b>" if i == chosen else escape(name) for i, name in enumerate(layers)]
-    fig.update_xaxes(tickvals=places, ticktext=names, title_text=say("stream.block"), showgrid=False)
-    fig.update_yaxes(title_text=say("stream.length"), rangemode="tozero")
-    ends = np.asarray(lengths, dtype=np.float64)
-    alt = say("stream.alt", first=format_number(ends[0]), last=format_number(ends[-1]))
-    return finish(
-        fig,
-        height=300,
-        alt=alt,
-        barmode="group",
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
     )
