@@ -22,7 +22,8 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).parent.parent
 LIMIT = 300  # ms
 PARTS = ("strip", "plot", "track", "bars", "board", "sample")
-WATCH = """parts => {
+# In a page: `root`, the element of the time machine, which lies inside a shadow root.
+FIND_ROOT = """
   const find = root => {
     for (const e of root.querySelectorAll("*")) {
       if (e.classList.contains("moments")) return e
@@ -31,7 +32,11 @@ WATCH = """parts => {
     }
   }
   const root = find(document)
-  const track = root.querySelector(".track")
+"""
+WATCH = (
+    "parts => {"
+    + FIND_ROOT
+    + """  const track = root.querySelector(".track")
   window.timed = []
   track.addEventListener("keydown", event => {
     const began = event.timeStamp, old = root.dataset.step
@@ -45,6 +50,7 @@ WATCH = """parts => {
   }, true)
   track.focus()
 }"""
+)
 READY = """n => {
   const look = root => [...root.querySelectorAll("*")].some(
     e => Number(e.dataset && e.dataset.ready) >= n || (e.shadowRoot && look(e.shadowRoot)))

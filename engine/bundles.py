@@ -22,8 +22,9 @@ from engine.checkpoint_files import JSON, MODEL, OPTIMIZER, read_description
 from engine.checkpoint_list import list_checkpoints
 from engine.config import ModelConfig, TrainConfig
 from engine.folders import read_json, write_json
+from engine.run_folder import hidden_folder, new_id
 from engine.run_info import info_of, owner_hash, update_status
-from engine.runs import RunStore, new_id
+from engine.runs import RunStore
 from wording import words
 
 say = words("engine.bundles")
@@ -127,7 +128,7 @@ def import_run(store: RunStore, data: bytes, owner: str) -> str:
     """
     files = read_bundle(data)
     run_id = new_id()
-    hidden = store.root / f".{run_id}.new"
+    hidden = hidden_folder(store.root, run_id)
     try:
         for name, content in files.items():
             if name in (CONTENTS, README):

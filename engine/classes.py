@@ -5,7 +5,6 @@ kept: the word itself gives rights. Who is in a class stands in each person's ow
 """
 
 import hashlib
-import os
 import re
 import secrets
 import time
@@ -17,7 +16,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from engine.folders import JsonReader, write_json
+from engine.folders import JsonReader, data_folder, write_json
 from wording import words
 
 LONGEST_TITLE = 60  # characters
@@ -72,8 +71,7 @@ class ClassStore:
     """
 
     def __init__(self, home: Path | None = None) -> None:
-        root = home or Path(os.environ.get("LOUPE_HOME", Path(__file__).parent.parent / ".loupe"))
-        self.folder = root / "classes"
+        self.folder = data_folder(home) / "classes"
         self._reader = JsonReader()
 
     def create(self, owner: str, title: str = "") -> str:

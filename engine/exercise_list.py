@@ -1,5 +1,7 @@
 """All exercises, by topic and in order, and one of them with the numbers of a seed."""
 
+from functools import cache
+
 from engine import exercise_attention as attention
 from engine import exercise_loss as loss
 from engine import exercise_probability as probability
@@ -116,6 +118,12 @@ def exercise(exercise_id: str, seed: int) -> Exercise:
     made = TOPICS[topic][exercise_id](generator(exercise_id, seed % SEEDS))
     answer = _told_apart(made.answer) if isinstance(made.answer, Number) else made.answer
     return Exercise(exercise_id, seed, topic, made.values, answer)
+
+
+@cache
+def has_other_numbers(exercise_id: str) -> bool:
+    """Whether other seeds ask for other numbers, and not the same with other options or in another order."""
+    return len({repr(exercise(exercise_id, seed).values) for seed in range(8)}) > 1
 
 
 def _told_apart(answer: Number) -> Number:

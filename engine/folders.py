@@ -21,6 +21,11 @@ CLOCK_TICK = 0.1  # seconds; file systems tell times apart by less
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
 
+def data_folder(home: str | Path | None = None) -> Path:
+    """Where everything is kept: the folder given, or $LOUPE_HOME, or .loupe beside app.py."""
+    return Path(home or os.environ.get("LOUPE_HOME") or Path(__file__).parent.parent / ".loupe")
+
+
 def checked_name(name: str) -> str:
     """Give back a name that can't lead out of its folder.
 

@@ -4,7 +4,7 @@ Only config.json, safetensors and tokenizer.json are read; nothing in the folder
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +123,8 @@ def _plan(folder: Path, context_length: int | None) -> _Plan:
         raise ValueError(say("blocks_without_weights", n_layer=config.n_layer, n=len(stored)))
     shapes = our_shapes(config)
     weights = list(family.weights(Settings(settings), config, shapes))
+    if not config.tie_head:
+        weights = [_untied(family, weight, stored) for weight in weights]
     copies = list(_copies(family, config, weights, stored))
     _check_names(family, weights, stored, copies)
     _check_shapes(weights, stored, shapes)
@@ -148,14 +150,20 @@ def _canonical(family: Family, stored: Mapping[str, Stored]) -> dict[str, Stored
     return found
 
 
+def _untied(family: Family, weight: Weight, stored: Mapping[str, Stored]) -> Weight:
+    """The weight under the name of its copy, if the file has one: without tying, that is what counts."""
+    copy = next((copy for copy, of in family.copies.items() if of == weight.theirs and copy in stored), None)
+    return weight if copy is None else replace(weight, theirs=copy)
+
+
 def _copies(
     family: Family, config: ModelConfig, weights: list[Weight], stored: Mapping[str, Stored]
 ) -> Iterator[tuple[str, str]]:
     """Pairs of names in the file that must hold the same numbers."""
-    pairs = dict(family.copies)
     if config.tie_head:
-        pairs[family.head] = next(w.theirs for w in weights if w.ours == ("embedding.weight",))
-    yield from ((copy, of) for copy, of in pairs.items() if copy in stored)
+        embedding = next(weight.theirs for weight in weights if weight.ours == ("embedding.weight",))
+        pairs = {**family.copies, family.head: embedding}
+        yield from ((copy, of) for copy, of in pairs.items() if copy in stored)
 
 
 def _check_names(
@@ -164,7 +172,7 @@ def _check_names(
     wanted = {weight.theirs for weight in weights}
     if missing := [weight.theirs for weight in weights if weight.theirs not in stored]:
         raise ValueError(say("weights_missing", names=_some(missing)))
-    known = wanted | {copy for copy, _ in copies}
+    known = wanted | {copy for copy, _ in copies} | set(family.copies.values())
     if extra := [name for name in stored if name not in known and not family.plays_no_part(name)]:
         raise ValueError(say("weights_extra", names=_some(sorted(extra))))
 

@@ -31,7 +31,7 @@ class Family:
         prefix: what the names begin with in a file that has a head, and don't in one that has none.
         fused: layout of the fused or transposed names.
         head: their matrix before the logits; a tied one may be in the file as a copy of the embedding.
-        copies: other names of a tensor, name -> the one that is read.
+        copies: other names of a tensor, name -> the one that is read where the head is tied.
         skipped: beginnings and endings of names of what plays no part in the logits.
         renamed: endings in old files -> endings now.
         extra: settings -> weights that the tables can't tell.

@@ -7,12 +7,11 @@ from, and when. The word itself gives rights, so it is not written down, as with
 import base64
 import hashlib
 import json
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.folders import checked_name, write_file
+from engine.folders import checked_name, data_folder, write_file
 from engine.tokenizers import Tokenizer, tokenizer_from_json
 from wording import words
 
@@ -107,7 +106,7 @@ def ranks_file(tokenizer: Tokenizer) -> bytes:
 
 
 def _folder(owner: str, home: Path | None) -> Path:
-    root = home or Path(os.environ.get("LOUPE_HOME", Path(__file__).parent.parent / ".loupe"))
+    root = data_folder(home)
     return root / "vocab" / "own" / hashlib.sha256(owner.encode()).hexdigest()[:32]
 
 

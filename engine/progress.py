@@ -5,7 +5,6 @@ it is never written down. Nothing leaves this machine, and `delete` leaves nothi
 """
 
 import hashlib
-import os
 import re
 import time
 import unicodedata
@@ -17,7 +16,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from engine.folders import JsonReader, checked_name, read_json, write_json
+from engine.folders import JsonReader, checked_name, data_folder, read_json, write_json
 from wording import words
 
 LONGEST_NAME = 40  # characters
@@ -75,8 +74,7 @@ class ProgressStore:
     """
 
     def __init__(self, home: Path | None = None) -> None:
-        root = home or Path(os.environ.get("LOUPE_HOME", Path(__file__).parent.parent / ".loupe"))
-        self.folder = root / "people"
+        self.folder = data_folder(home) / "people"
         self._reader = JsonReader()
 
     def read(self, owner: str) -> Progress:

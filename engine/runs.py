@@ -1,12 +1,7 @@
 """A run is a folder and a process: make it, queue it, start it, follow it, pause it, stop it, resume it.
 
 The folder is the only link: pages read it, the worker writes it, neither holds the other's objects. So a run
-outlives a page change, a closed tab and a restarted server.
-
-    run.json        settings, seeds, whose it is        metrics.jsonl   one record a line, appended
-    corpus.txt      the text (and corpus_val.txt)       status.json     state, step, heartbeat
-    also/           further texts that are scored       checkpoints/    one folder for each kept step
-    tokenizer.json  the vocabulary                      stop, pause     asked of the worker: see run_info
+outlives a page change, a closed tab and a restarted server. What lies in it: see `engine.run_folder`.
 """
 
 import os
@@ -20,20 +15,20 @@ from typing import Any
 
 from engine.checkpoint_list import newest_checkpoint
 from engine.config import TrainConfig
-from engine.folders import read_json, write_file, write_json
-from engine.processes import REPO, process_mark, worker_lives
+from engine.folders import data_folder, read_json, write_file, write_json
+from engine.processes import process_mark, worker_lives
 from engine.records import read_records as read_records
+from engine.run_folder import make_folder, sweep
 from engine.run_info import ACTIVE, AT_WORK, PAUSE, STOP, owner_hash, pause_step
 from engine.run_info import RunInfo as RunInfo
 from engine.run_info import update_status as update_status
 from engine.run_reader import RunReader
 from engine.run_spec import RunSpec as RunSpec
-from engine.run_spec import also_file, spec_hash
-from wording import language, words
+from engine.run_spec import spec_hash
+from wording import words
 
 say = words("engine.runs")
 
-LEFTOVER_SECONDS = 3600.0  # a half-made run that is so old belongs to nobody
 LET_GO_SECONDS = 20.0  # a paused worker leaves within a moment, unless its checkpoint is large
 
 Names = list[str]
@@ -44,15 +39,8 @@ class RunStore(RunReader):
 
     def __init__(self, home: str | Path | None = None) -> None:
         """Open a home folder; None is $LOUPE_HOME, or .loupe beside app.py."""
-        super().__init__(Path(home or os.environ.get("LOUPE_HOME") or REPO / ".loupe").absolute())
-        self._sweep()
-
-    def _sweep(self) -> None:
-        """Remove what processes left behind that died while they made, imported or deleted a run."""
-        for leftover in (*self.root.glob(".*.new"), *self.root.glob(".*.deleted")):
-            with suppress(OSError):  # somebody else was quicker
-                if time.time() - leftover.stat().st_mtime > LEFTOVER_SECONDS:
-                    shutil.rmtree(leftover, ignore_errors=True)
+        super().__init__(data_folder(home).absolute())
+        sweep(self.root)
 
     def warm(self) -> None:
         """Start a worker in the background, and keep one ready from now on: then a run begins at once."""
@@ -77,7 +65,9 @@ class RunStore(RunReader):
         """
         sizes = spec.check()
         with self.queue.lock():
-            return self._make(spec, owner, sizes, {"state": "stopped", "message": say("not_started_yet")})
+            return make_folder(
+                self.root, spec, owner, sizes, {"state": "stopped", "message": say("not_started_yet")}
+            )
 
     def start(self, spec: RunSpec, owner: str) -> str:
         """Make a run and start it, or queue it; gives its id.
@@ -119,7 +109,7 @@ class RunStore(RunReader):
             key = spec_hash(spec)
             if key not in alive:
                 queued = {"state": "queued", "queued_at": time.time()}
-                alive[key] = self._make(spec, owner, size, queued)
+                alive[key] = make_folder(self.root, spec, owner, size, queued)
         self.queue.pump()
         return [alive[spec_hash(spec)] for spec in specs]
 
@@ -145,34 +135,6 @@ class RunStore(RunReader):
         if len(found) < len(wanted) or not any(lives for lives, _ in found.values()):
             return []
         return [found[spec_hash(spec)][1] for spec in specs]
-
-    def _make(self, spec: RunSpec, owner: str, sizes: tuple[int, int], status: dict[str, Any]) -> str:
-        """Write the folder under a hidden name, then show it: nobody ever sees half of it."""
-        run_id = new_id()
-        run = {
-            "format": 1,
-            "id": run_id,
-            "name": spec.name.strip() or run_id,
-            "created": time.time(),
-            "language": language(),
-            **spec.to_json(),
-        }
-        run |= {"owner": owner_hash(owner), "spec_hash": spec_hash(spec)}
-        run["corpus"] |= {"train_tokens": sizes[0], "val_tokens": sizes[1]}
-        hidden = self.root / f".{run_id}.new"
-        hidden.mkdir()
-        (hidden / "corpus.txt").write_bytes(spec.corpus.text.encode())
-        if spec.corpus.val_text is not None:
-            (hidden / "corpus_val.txt").write_bytes(spec.corpus.val_text.encode())
-        for text in spec.also_scored.values():
-            file = hidden / also_file(text)
-            file.parent.mkdir(exist_ok=True)
-            file.write_bytes(text.encode())
-        write_json(hidden / "tokenizer.json", spec.tokenizer.to_json())
-        write_json(hidden / "run.json", run)
-        update_status(hidden, **{"step": 0, "message": "", "pid": None, "device": "", **status})
-        os.replace(hidden, self.root / run_id)
-        return run_id
 
     # ---- what its owner asks of a run
 
@@ -351,8 +313,3 @@ class RunStore(RunReader):
                 folder, state="starting", message="", pid=os.getpid(), mark=process_mark(os.getpid())
             )
         return folder
-
-
-def new_id() -> str:
-    """A name for a run: when it was made, and something that nobody else has."""
-    return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"

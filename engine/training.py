@@ -41,15 +41,40 @@ say = words("engine.training")
 
 
 class Training(Iterator[Event]):
-    """What `train` gives: an iterator of events that can also be asked for its `state` between two of them.
+    """Train a model; leaving the `for` loop over the events stops it.
 
-    One step is `draw`, `gradients`, `update`; they may be called one by one in place of the iteration.
+    The first event is an `EvalEvent` at step 0 (after a `NoticeEvent`, where there is something to say); then
+    a `StepEvent` for every step, followed by an `EvalEvent` every `eval_every` steps and a `CheckpointEvent`
+    every `checkpoint_every` steps, both also after the last step. With `config.moments`, a `CheckpointEvent`
+    also follows each of `moment_steps`, the first of them the `EvalEvent` of step 0.
+
+    Between two events it can be asked for its `state`. One step is `draw`, `gradients`, `update`; they may be
+    called one by one in place of the iteration.
+
+    Args:
+        model: its weights are changed in place, on the device where they are.
+        train_ids: (N,) token ids.
+        val_ids: the same for validation; without any, the validation numbers are None.
+        config: how to train.
+        resume: the state of a `CheckpointEvent`, or of `Training.state()`; everything goes on from it bit for
+            bit. With more steps than before, a constant schedule goes on as if they had been asked for at
+            once; another schedule is from here on that of the new total.
+        line_end_ids: tokens that end a line; used if `config.aligned_share` is above 0.
+        mask_id: what a masked model sees in place of a hidden token; None is the last id of the model.
+        bytes_per_token: (V,) length of each id in bytes, for bits per byte.
+        processes: those that train this model together, all with the same arguments. Losses and weights equal
+            those of one process up to the rounding of sums; with dropout, each drops different numbers.
 
     Attributes:
         step: optimizer steps done.
         precision: of the matrix products: "float32" or "bfloat16".
         val_at: (B,) where the validation rows begin in the validation text; None without one.
         val_batch: those rows as inputs and targets.
+
+    Raises:
+        ValueError: at once, if a text is too short, an id is outside the vocabulary, or the state doesn't
+            fit.
+        DivergedError: from the loop, if loss or gradients stop being finite.
     """
 
     def __init__(
@@ -65,7 +90,6 @@ class Training(Iterator[Event]):
         bytes_per_token: Sequence[int] | None = None,
         processes: Processes = ALONE,
     ) -> None:
-        """See `train`."""
         self.model, self.config, self.step = model, config, 0
         self.mask_id = model.config.vocab_size - 1 if mask_id is None else mask_id
         self._train_ids, self._val_ids = as_ids(train_ids), as_ids(val_ids)
@@ -270,55 +294,7 @@ class Training(Iterator[Event]):
         return EvalEvent(self.step, train_loss, loss, per_byte, perplexity(loss))
 
 
-def train(
-    model: Transformer,
-    train_ids: Ids,
-    val_ids: Ids,
-    config: TrainConfig,
-    *,
-    resume: TrainState | Mapping[str, Any] | None = None,
-    line_end_ids: Sequence[int] = (),
-    mask_id: int | None = None,
-    bytes_per_token: Sequence[int] | None = None,
-    processes: Processes = ALONE,
-) -> Training:
-    """Train a model; leaving the `for` loop over the events stops it.
-
-    The first event is an `EvalEvent` at step 0 (after a `NoticeEvent`, where there is something to say); then
-    a `StepEvent` for every step, followed by an `EvalEvent` every `eval_every` steps and a `CheckpointEvent`
-    every `checkpoint_every` steps, both also after the last step. With `config.moments`, a `CheckpointEvent`
-    also follows each of `moment_steps`, the first of them the `EvalEvent` of step 0.
-
-    Args:
-        model: its weights are changed in place, on the device where they are.
-        train_ids: (N,) token ids.
-        val_ids: the same for validation; without any, the validation numbers are None.
-        config: how to train.
-        resume: the state of a `CheckpointEvent`, or of `Training.state()`; everything goes on from it bit for
-            bit. With more steps than before, a constant schedule goes on as if they had been asked for at
-            once; another schedule is from here on that of the new total.
-        line_end_ids: tokens that end a line; used if `config.aligned_share` is above 0.
-        mask_id: what a masked model sees in place of a hidden token; None is the last id of the model.
-        bytes_per_token: (V,) length of each id in bytes, for bits per byte.
-        processes: those that train this model together, all with the same arguments. Losses and weights equal
-            those of one process up to the rounding of sums; with dropout, each drops different numbers.
-
-    Raises:
-        ValueError: at once, if a text is too short, an id is outside the vocabulary, or the state doesn't
-            fit.
-        DivergedError: from the loop, if loss or gradients stop being finite.
-    """
-    return Training(
-        model,
-        train_ids,
-        val_ids,
-        config,
-        resume=resume,
-        line_end_ids=line_end_ids,
-        mask_id=mask_id,
-        bytes_per_token=bytes_per_token,
-        processes=processes,
-    )
+train = Training  # `for event in train(...)` reads as what it does
 
 
 if __name__ == "__main__":

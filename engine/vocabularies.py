@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from engine.folders import write_file
+from engine.folders import data_folder, write_file
 from engine.ranks import read_ranks
 from wording import words
 
@@ -106,7 +106,7 @@ VOCABULARIES: dict[str, Published] = {
 
 def folders() -> list[Path]:
     """Folders that may hold vocabulary files, best first."""
-    home = Path(os.environ.get("LOUPE_HOME", Path(__file__).parent.parent / ".loupe"))
+    home = data_folder()
     named = [os.environ.get("TIKTOKEN_CACHE_DIR"), os.environ.get("DATA_GYM_CACHE_DIR")]
     cache = Path(tempfile.gettempdir()) / "data-gym-cache"
     return [home / "vocab", *(Path(n) for n in named if n), cache, *_installed()]

@@ -27,8 +27,7 @@ class Constants:
 
     def __post_init__(self) -> None:
         """Refuse constants that are no law."""
-        for name in ("a", "alpha", "b", "beta"):
-            value = getattr(self, name)
+        for name, value in (("A", self.a), ("α", self.alpha), ("B", self.b), ("β", self.beta)):
             if not 0 < value < math.inf:
                 raise ValueError(say("not_positive", name=name, value=value))
         if not 0 <= self.floor < math.inf:
@@ -98,5 +97,6 @@ def along_budget(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sizes from 1/reach to reach times the best one, and the loss of each for the same budget."""
     best = balance(compute, law).n
-    sizes = best * np.geomspace(1 / reach, reach, points)
+    with np.errstate(over="ignore"):  # `loss_of` says of an infinite size what is wrong
+        sizes = best * np.geomspace(1 / reach, reach, points)
     return sizes, np.array([loss_of(n, compute / 6 / n, law).total for n in sizes.tolist()])

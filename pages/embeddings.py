@@ -13,6 +13,7 @@ from ui import (
     embedding_position,
     lesson,
     nav,
+    passes,
     resources,
     session,
 )
@@ -71,7 +72,7 @@ def look_at(view: str, text: str | None = None) -> None:
     if text is not None and ref is not None:
         session.set_text(text)
         st.session_state[token_key(ref)] = None
-        n = len(resources.window(ref, text).tokens)
+        n = len(passes.window(ref, text).tokens)
         select("embeddings_strip", n - 1)
 
 

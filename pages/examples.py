@@ -45,6 +45,8 @@ try:
     example.draw()
 except ValueError as error:
     st.warning(literal(str(error)))
+except ArithmeticError:  # a power that no float can hold
+    st.warning(say("out_of_reach"))
 st.subheader(say("place"))
 diagram(example.flow, lit=example.lit, key=f"examples_flow_{example.flow}")
 nav.link(example.page, say("page", page=nav.title(example.page)), **example.query)

@@ -4,7 +4,7 @@ import math
 
 import streamlit as st
 
-from ui import choice, lesson, nav, resources, session, worked
+from ui import choice, lesson, nav, passes, resources, session, worked
 from ui.components import show, token_strip
 from ui.diagram import diagram
 from ui.lesson_list import ORDER
@@ -25,9 +25,9 @@ TRY = {
 
 def tokens(ref: ModelRef, text: str) -> int:
     """Draw the text as tokens; gives back the position of the chosen one."""
-    window = resources.window(ref, text)
+    window = passes.window(ref, text)
     size, last = format_count(resources.tokenizer(ref).vocab_size), len(window.tokens) - 1
-    told = {"size": size, "n": format_count(window.n_tokens), "read": format_count(last + 1)}
+    told = {"size": size, "n": window.n_tokens, "read": format_count(last + 1)}
     st.markdown(say("tokens_cut_short" if window.unused else "tokens", **told))
     choice.begin("home_tokens", last, about=(ref, text))
     ids = [str(token.id) for token in window.tokens]
@@ -40,7 +40,7 @@ def probabilities(ref: ModelRef, text: str, position: int) -> None:
     from engine.metrics import most_likely, softmax_parts  # needs torch: title and tokens don't wait for it
 
     hides = ref.objective == "mlm"
-    trace = resources.traced(ref, text, hidden=(position,) if hides else ())
+    trace = passes.traced(ref, text, hidden=(position,) if hides else ())
     top = most_likely(trace.probs()[position], SHOWN)
     labels = [visible(resources.tokenizer(ref).token_bytes(int(token_id))) for token_id in top.ids]
     st.markdown(say("probabilities_hidden" if hides else "probabilities"))

@@ -25,11 +25,11 @@ FLOORS = (
     "hub_settings hub_shapes hub_layout hub_families "
     "mask_draws pseudo objectives fill infill fill_scores contexts floor plan samples moments "
     "story_report worked_sums worked_vectors worked_text worked_scaling",
-    "run_setup run_options command_line experiments outcomes findings runs worker repeats one_step "
-    "run_spec run_info run_queue run_reader run_session run_log run_measures heartbeat bundles "
-    "bundle_checks board class_rows exercise_tokens exercise_targets exercise_probability exercise_loss "
-    "exercise_sampling exercise_attention exercise_training exercise_runs exercise_list exercise_store "
-    "guess guess_store",
+    "run_setup run_options command_line experiments outcomes study_laws findings run_folder runs worker "
+    "repeats one_step run_spec run_info run_queue run_reader run_session run_log run_measures heartbeat "
+    "bundles bundle_checks board class_rows exercise_tokens exercise_targets exercise_probability "
+    "exercise_loss exercise_sampling exercise_attention exercise_training exercise_runs exercise_list "
+    "exercise_store guess guess_store",
 )
 FORBIDDEN = {
     "engine": {"streamlit", "plotly", "pandas", "viz", "ui", "pages", "app"},

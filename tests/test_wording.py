@@ -172,6 +172,29 @@ def test_a_plural_takes_the_form_of_its_number() -> None:
     ]
 
 
+SAME = {"GPU", "broke", "more", "más", "million", "of", "de"}  # after a number: the same for one and for many
+
+
+@pytest.mark.parametrize("language", wording.LANGUAGES)
+def test_one_and_none_and_many_are_said_right(language: str) -> None:
+    """What follows the number agrees with it; 0 is said like 2."""
+    tables = {name: value for name, value in sentences(language).items() if isinstance(value, dict)}
+    assert len(tables) > 50
+    for name, value in tables.items():
+        area, key = name.split(":")
+        names = {place.split(":")[0] for form in forms(value) for place in places(form)}
+        said = [
+            wording.words(area).written(key, language, **{**dict.fromkeys(names, 777), "n": n})
+            for n in (0, 1, 2)
+        ]
+        assert set(value) == {"one", "other"}, name
+        assert re.sub(r"(?<!\d)0(?!\d)", "2", said[0]) == said[2], name
+        nouns = [re.findall(rf"(?<![\d.,]){n} ([^\W\d_]+(?: [^\W\d_]+)?)", said[n]) for n in (1, 2)]
+        for one, many in zip(*nouns, strict=False):
+            assert one != many or one.split()[0] in SAME, f"{name}: {said[1]}"
+        assert said[1] != said[2], name
+
+
 def test_an_unknown_key_says_where_to_add_it() -> None:
     with pytest.raises(KeyError, match=r"no 'nonsense' under \[ui.words\]"):
         wording.words("ui.words")("nonsense")

@@ -11,7 +11,7 @@ from engine import metrics
 from engine.compare import Comparison, Scored, Span, compare
 from engine.tokenizers import Token
 from engine.trace import Trace
-from ui import lesson, resources
+from ui import lesson, passes, resources
 from ui.lesson import explain
 from ui.next_long import AT_ONCE, ask, diverged, job_of, run
 from ui.resources import ModelRef
@@ -105,7 +105,7 @@ def read_both(refs: tuple[ModelRef, ModelRef], text: str, whole: bool) -> Both:
 def traced(ref: ModelRef, text: str, name: str) -> Trace:
     """One pass; a sentence that names the model if there is none."""
     try:
-        trace = resources.traced(ref, text)
+        trace = passes.traced(ref, text)
         if not np.isfinite(trace.logits).all():
             raise ValueError(diverged())
     except ValueError as error:

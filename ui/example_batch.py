@@ -8,7 +8,7 @@ import streamlit as st
 
 from ui import example_frame as frame
 from ui import example_inputs as inputs
-from ui import resources, session
+from ui import passes, resources, session
 from ui.components import show, token_strip
 from ui.example_scores import Scores
 from ui.example_sum import Number, Sum
@@ -25,7 +25,7 @@ LONG = "4, 8, 15, 16, 23, 42, 7, 1, 9, 3, 12, 5"
 
 def _real_ids(ref: resources.ModelRef) -> tuple[list[int], list[str]]:
     """Ids and names of the beginning of the sidebar's text."""
-    tokens = resources.window(ref, session.text()).tokens[:_TEXT]
+    tokens = passes.window(ref, session.text()).tokens[:_TEXT]
     return [token.id for token in tokens], [visible(token.data) for token in tokens]
 
 
@@ -221,12 +221,12 @@ def _blank() -> tuple[Scores, int, list[float]]:
     from engine.metrics import softmax
     from ui.example_scores import gathered
 
-    n = len(resources.window(ref, session.text()).tokens)
+    n = len(passes.window(ref, session.text()).tokens)
     at = inputs.count("blank_at", say("hidden_place", last=n - 1), n // 2, 0, n - 1)
     trace = frame.looked(ref, hidden=(at,))
     z, hidden = trace.logits[at].astype(np.float64), trace.tokens[at].id
     token_strip(
-        resources.window(ref, session.text()).segments,
+        passes.window(ref, session.text()).segments,
         key="example_blank_strip",
         hidden=[at],
         label=say("text"),

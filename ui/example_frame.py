@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from ui import example_inputs, nav, resources, session
+from ui import example_inputs, nav, passes, resources, session
 from ui.example_sum import Number
 from ui.resources import ModelRef
 from ui.words import literal
@@ -40,7 +40,7 @@ def real(objective: str | None = "clm", *, needs_text: int = 1) -> ModelRef | No
     if objective and ref.objective != objective:
         _offer(objective)
         return None
-    if len(resources.window(ref, session.text()).tokens) < needs_text if session.text() else needs_text > 0:
+    if len(passes.window(ref, session.text()).tokens) < needs_text if session.text() else needs_text > 0:
         st.info(say("short_text", n=needs_text))
         st.button(
             say("use_text"), key="example_use_text", on_click=session.set_text, args=(session.DEFAULT_TEXT,)
@@ -74,7 +74,7 @@ def looked(ref: ModelRef, hidden: tuple[int, ...] = ()) -> "Trace":
     Raises:
         ValueError: if the model's output is not finite.
     """
-    trace = resources.traced(ref, session.text(), hidden=hidden)
+    trace = passes.traced(ref, session.text(), hidden=hidden)
     if not np.isfinite(trace.logits).all():
         raise ValueError(say("diverged"))
     return trace

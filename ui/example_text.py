@@ -9,7 +9,7 @@ import streamlit as st
 
 from ui import example_frame as frame
 from ui import example_inputs as inputs
-from ui import resources, session
+from ui import passes, resources, session
 from ui.components import show, token_strip
 from ui.example_sum import Number, Sum
 from ui.words import counted
@@ -71,7 +71,7 @@ def vocabulary() -> None:
 
 
 def _real_vocabulary(ref: resources.ModelRef) -> None:
-    window = resources.window(ref, session.text())
+    window = passes.window(ref, session.text())
     segments, drawn = [], 0
     for segment in window.segments:
         if drawn + len(segment) > _CHIPS:
@@ -234,7 +234,7 @@ def joint_space() -> None:
 
     ref = frame.real(None)
     if ref is not None:
-        v, t = resources.tokenizer(ref).vocab_size, len(resources.window(ref, session.text()).tokens)
+        v, t = resources.tokenizer(ref).vocab_size, len(passes.window(ref, session.text()).tokens)
     else:
         with frame.inputs():
             v = inputs.count("joint_v", say("vocab_size"), 50_000, 1, 1_000_000, step=1000)

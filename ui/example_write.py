@@ -7,7 +7,7 @@ import streamlit as st
 
 from ui import example_frame as frame
 from ui import example_inputs as inputs
-from ui import resources, session
+from ui import passes, resources, session
 from ui.components import show, token_strip
 from ui.example_sum import Number, typed
 from ui.example_text import Chip
@@ -173,7 +173,7 @@ def _real_loop(ref: ModelRef) -> None:
         t, seed = _settings()
     n = _buttons()
     model = resources.load(ref).model
-    window = resources.window(ref, session.text())
+    window = passes.window(ref, session.text())
     prompt = [token.id for token in window.tokens]
     steps = list(generate(model, prompt, n_tokens=n + 1, temperature=t, seed=seed))
     now = steps[n]

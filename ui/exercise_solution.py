@@ -51,8 +51,12 @@ def _embedding_parameters(given: Numbers, value: float) -> str:
 
 def _one_hot_row(given: Numbers, value: float) -> str:
     j = given["column"]
-    terms = (rf"{x} \cdot {_signed(row[j])}" for x, row in zip(given["one_hot"], given["rows"], strict=True))
-    return aligned(rf"\sum_i x_i E_{{i,{j}}} &= {' + '.join(terms)}", f"&= {tex(value, 1)}")
+    terms = [rf"{x} \cdot {_signed(row[j])}" for x, row in zip(given["one_hot"], given["rows"], strict=True)]
+    return aligned(  # short lines, for a telephone
+        rf"\sum_i x_i E_{{i,{j}}} &= {terms[0]} + {terms[1]}",
+        rf"&\quad + {terms[2]} + {terms[3]}",
+        f"&= {tex(value, 1)}",
+    )
 
 
 # ---- probabilities

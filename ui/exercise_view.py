@@ -3,6 +3,7 @@
 import streamlit as st
 
 from engine.exercise import Choice, Exercise, Ids, Number, Order, RunTask
+from engine.exercise_list import has_other_numbers
 from ui import exercise_forms, exercise_solution, exercise_text, people
 from ui.exercise_state import Place, pinned
 from wording import words
@@ -86,6 +87,7 @@ def _solution(exercise: Exercise) -> None:
 def _buttons(place: Place, exercise: Exercise) -> None:
     state, n_hints = place.state, len(exercise_text.hints(exercise))
     over, run = state.right or state.solved, isinstance(exercise.answer, RunTask)
+    others = has_other_numbers(exercise.id)
     with st.container(horizontal=True):
         if not over and state.hints < n_hints:
             st.button(
@@ -97,12 +99,12 @@ def _buttons(place: Place, exercise: Exercise) -> None:
                 say("show_solution"), key=place.widget("solve"), icon=":material/visibility:",
                 on_click=place.solve, help=say("show_solution_help"),
             )  # fmt: skip
-        if not run or (exercise.values and not over):
+        if not run or (others and not over):
             st.button(
-                say("new_numbers") if exercise.values else say("once_more"), key=place.widget("new"),
+                say("new_numbers") if others else say("once_more"), key=place.widget("new"),
                 icon=":material/casino:", on_click=place.new_numbers,
             )  # fmt: skip
-        if state.turn and pinned() is not None and exercise.values:
+        if state.turn and pinned() is not None and others:
             st.button(
                 say("first_numbers"), key=place.widget("first"), icon=":material/undo:",
                 on_click=place.first_numbers,

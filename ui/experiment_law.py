@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from engine import findings, scaling
+from engine import scaling, study_laws
 from engine.outcomes import Outcome
 from engine.scaling import Interval, Law
 from ui import worked_experiments
@@ -68,10 +68,10 @@ def read(study: str, runs: Sequence[Outcome], further: float) -> LawResult:
     Raises:
         ValueError: one sentence, if there is no law.
     """
-    few, larger = findings.split_larger(runs)
-    few = [run for run in few if not math.isnan(findings.loss_of(study, run))]
-    sizes = tuple(findings.size_of(study, run) for run in few)
-    losses = tuple(findings.loss_of(study, run) for run in few)
+    few, larger = study_laws.split_larger(runs)
+    few = [run for run in few if not math.isnan(study_laws.loss_of(study, run))]
+    sizes = tuple(study_laws.size_of(study, run) for run in few)
+    losses = tuple(study_laws.loss_of(study, run) for run in few)
     law, lines, told = _law(sizes, losses, further)
     done = larger if larger is not None and larger.done else None
     return LawResult(study, law, lines, told, few, done, further)
@@ -79,7 +79,7 @@ def read(study: str, runs: Sequence[Outcome], further: float) -> LawResult:
 
 def picture(found: LawResult, key: str) -> None:
     """The runs, the law, and what it foretells."""
-    came = None if found.larger is None else findings.loss_of(found.study, found.larger)
+    came = None if found.larger is None else study_laws.loss_of(found.study, found.larger)
     floor = found.few[0].floor
     show(
         law_figure(
@@ -94,7 +94,7 @@ def picture(found: LawResult, key: str) -> None:
 def tell(found: LawResult) -> None:
     """What the law foretells, or whether that came true; and the law with its numbers."""
     if found.larger is not None:
-        st.markdown(f"**{literal(findings.verdict_on_prediction(found.study, found.law, found.larger))}**")
+        st.markdown(f"**{literal(study_laws.verdict_on_prediction(found.study, found.law, found.larger))}**")
     else:
         told = {"low": found.told.low, "high": found.told.high, "size": format_number(found.further)}
         st.markdown(say(f"foretells.{found.study}", **told))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 import viz
-from engine import findings
+from engine import findings, study_laws
 from engine.outcomes import Outcome
 from engine.reading import floor_of
 from ui import experiment_law, worked_experiments
@@ -36,7 +36,7 @@ def draw(study: str, runs: list[Outcome], source: str, further: float) -> None:
         further: size of the larger run of a scaling study.
     """
     key = f"experiments_{source}_{study}"
-    few, _ = findings.split_larger(runs)
+    few, _ = study_laws.split_larger(runs)
     try:
         finding = findings.find(study, few)
         law = experiment_law.read(study, runs, further) if study in experiment_law.STUDIES else None

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from engine import experiments, findings
+from engine import experiments, findings, study_laws
 from engine.outcomes import Outcome, Shipped, outcomes, read_shipped
 from engine.predictions import Answer, Predictions
 from ui import experiment_result, experiment_runs, resources, session
@@ -118,7 +118,7 @@ def _kept(study: str, words: StudyWords, predicted: Answer, runs: list[Outcome] 
 def _came(study: str, words: StudyWords, predicted: Answer, runs: list[Outcome]) -> None:
     """The answer of the results beside the prediction."""
     try:
-        finding = findings.find(study, findings.split_larger(runs)[0])
+        finding = findings.find(study, study_laws.split_larger(runs)[0])
     except ValueError:
         st.markdown(say("no_answer_came"))
         return
@@ -191,7 +191,7 @@ def _found(study: str, own: "list[RunInfo]") -> dict[str, list[Outcome]]:
     """The results that there are: of one's own runs, and those that came with the app."""
     found: dict[str, list[Outcome]] = {}
     mine = outcomes(resources.run_store(), own)
-    few, _ = findings.split_larger(mine)
+    few, _ = study_laws.split_larger(mine)
     if len(few) == len(experiments.study_specs(study)) and all(run.done for run in few):
         found["own"] = mine
     try:
@@ -238,7 +238,7 @@ def _result(study: str, runs: list[Outcome], source: str) -> None:
 
 def _hidden_at_first(study: str, runs: list[Outcome]) -> list[Outcome]:
     """The larger run stays out of sight until it is asked for: first the law has to foretell it."""
-    few, larger = findings.split_larger(runs)
+    few, larger = study_laws.split_larger(runs)
     if larger is None:
         return few
     shown = st.toggle(say("show_larger"), key=f"experiments_reveal_{study}", persist_state="session")
@@ -247,9 +247,9 @@ def _hidden_at_first(study: str, runs: list[Outcome]) -> list[Outcome]:
 
 def _further(study: str, runs: list[Outcome]) -> float:
     """Size of the larger run of a scaling study; 0 for other studies."""
-    _, larger = findings.split_larger(runs)
+    _, larger = study_laws.split_larger(runs)
     if larger is not None:
-        return findings.size_of(study, larger)
+        return study_laws.size_of(study, larger)
     spec = experiments.larger_spec(study)
     if spec is None:
         return 0.0

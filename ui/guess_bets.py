@@ -91,6 +91,7 @@ def _tokens(ref: ModelRef, name: str) -> list[int]:
     chosen = st.multiselect(
         say("tokens"), options, key=f"{name}_tokens", persist_state="session",
         max_selections=MOST_TOKENS, accept_new_options=large, placeholder=say("tokens_placeholder"),
+        select_all=False,  # else Enter takes all that the search found
         format_func=lambda i: known[i] if isinstance(i, int) else str(i), help=say("tokens_help"),
     )  # fmt: skip
     found: list[int] = []

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from engine.heads import Example, best_example
-from ui import choice, lesson, resources, session
+from ui import choice, lesson, passes, session
 from ui.components import select
 from ui.resources import ModelRef
 from viz import format_number, format_prob
@@ -34,7 +34,7 @@ def find(ref: ModelRef, text: str, rule: str, most: int) -> None:
     found: tuple[str, Example] | None = None
     for candidate in (REPEATED,) if rule == "induction" else (text, REPEATED):
         try:
-            trace = resources.traced(ref, candidate)
+            trace = passes.traced(ref, candidate)
         except ValueError:
             continue  # the page says why this text can't be read
         example = best_example(trace, rule) if len(trace.ids) <= most else None

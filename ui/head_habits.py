@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.heads import head_measures
 from engine.trace import Trace
-from ui import resources
+from ui import passes
 from ui.cells import table_csv
 from ui.components import select
 from ui.resources import ModelRef
@@ -23,7 +23,7 @@ COLUMNS = ("entropy", "effective", "distance", "previous", "next", "first", "sam
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _measures(ref: ModelRef, text: str) -> dict[str, NDArray[Any]]:
-    found = head_measures(resources.traced(ref, text))
+    found = head_measures(passes.traced(ref, text))
     return {**found, "effective": np.exp(found["entropy"])}
 
 

@@ -11,7 +11,7 @@ import viz
 from engine.ablation import Alone, Effect, each_alone, effect, most_lost
 from engine.metrics import most_likely, softmax, tail_of
 from engine.trace import trace
-from ui import choice, inside_text, lesson, resources, worked_inside
+from ui import choice, inside_text, lesson, passes, resources, worked_inside
 from ui.components import show
 from ui.inside_text import Looked
 from ui.resources import ModelRef
@@ -55,7 +55,7 @@ def switch_off(n_layer: int, layer: int, names: Sequence[str]) -> None:
 
 @st.cache_resource(max_entries=32, show_spinner=say.later("switching"))
 def _alone(ref: ModelRef, text: str, hidden: tuple[int, ...]) -> list[Alone]:
-    whole = resources.traced(ref, text, hidden=hidden)
+    whole = passes.traced(ref, text, hidden=hidden)
     return list(each_alone(resources.load(ref).model, whole, most=MOST))
 
 
@@ -67,13 +67,13 @@ def without_the_most_missed(ref: ModelRef, text: str) -> None:
     Raises:
         ValueError: if the model can't read the text, or predicts nothing in it.
     """
-    whole = resources.traced(ref, text)
+    whole = passes.traced(ref, text)
     hidden = (len(whole.ids) - 1,) if whole.objective == "mlm" else ()
-    whole, found = resources.traced(ref, text, hidden=hidden), _alone(ref, text, hidden)
+    whole, found = passes.traced(ref, text, hidden=hidden), _alone(ref, text, hidden)
     head = max((a for a in found if a.kind == "head"), key=lambda a: a.change)
     n_layer, n_head = whole.attentions.shape[:2]
     switch_off(n_layer, head.layer, [options(n_head)[head.head]])
-    cut = resources.traced(ref, text, ablate=((head.layer, head.head),), hidden=hidden)
+    cut = passes.traced(ref, text, ablate=((head.layer, head.head),), hidden=hidden)
     position = hidden[0] if hidden else most_lost(whole, cut)
     choice.hold(inside_text.STRIP, position + lesson.strip_of(ref, text).n_greyed, about=(ref, text))
     st.session_state[_RANKED] = ((ref, text, hidden), found)

@@ -10,7 +10,7 @@ import viz
 from engine.metrics import IGNORED
 from engine.model import Transformer
 from engine.trace import Trace
-from ui import choice, lesson, resources
+from ui import choice, lesson, passes, resources
 from ui.components import current, select, token_strip
 from ui.resources import ModelRef
 from wording import words
@@ -130,7 +130,7 @@ def look(ref: ModelRef, text: str) -> Looked:
     position = min(max((default if index is None else index) - strip.n_greyed, 0), n - 1)
     choice.share({"pos": position})
     if masked:
-        trace = resources.traced(ref, text, hidden=(position,))
+        trace = passes.traced(ref, text, hidden=(position,))
     return Looked(ref, text, trace, position, strip.n_greyed)
 
 

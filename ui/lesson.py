@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from ui import resources, session
+from ui import passes, resources, session
 from ui.resources import ModelRef
 from ui.words import literal as literal
 from viz import format_count, format_number
@@ -98,7 +98,7 @@ def look(ref: ModelRef, text: str) -> "Trace":
     """One forward pass over the text, or a sentence that says why there is none, and the page ends."""
     need_text(text)
     try:
-        trace = resources.traced(ref, text)
+        trace = passes.traced(ref, text)
     except ValueError as error:
         explain(error)
     if not np.isfinite(trace.logits).all():
@@ -120,7 +120,7 @@ def strip_of(
     """
     from engine.tokens import whole_graphemes
 
-    unused = resources.traced(ref, text).unused
+    unused = passes.traced(ref, text).unused
     n_greyed = 0 if begin else min(unused, most_greyed)
     tokens, before = resources.tokenizer(ref).ending(text, ref.context_length + most_greyed)
     first = unused - before  # where the trace begins in them
@@ -140,7 +140,7 @@ def truth_of(ref: ModelRef, text: str) -> Truth | None:
 
     None if the model did not learn from the stories, or the text is too long.
     """
-    trace = resources.traced(ref, text)
+    trace = passes.traced(ref, text)
     if trace.unused + len(trace.tokens) > LONGEST_TRUTH or (oracle := resources.oracle_for(ref)) is None:
         return None
     rows = oracle.distributions(resources.tokenizer(ref).encode(text))[trace.unused :]

@@ -10,7 +10,7 @@ import viz
 from engine.gaps import mean_surprisal
 from engine.mask_draws import UNSCORED
 from engine.metrics import next_token_scores, perplexity
-from ui import gap_strip, hiding, lesson, masking_orders, resources, worked_masking
+from ui import gap_strip, hiding, lesson, masking_orders, passes, resources, worked_masking
 from ui.components import token_strip
 from ui.components.token_strip import TokenLike
 from ui.hiding import Both
@@ -81,7 +81,7 @@ def _two_numbers(both: Both) -> None:
     left, right = st.columns(2, gap="medium")
     n_numbers = 0
     if both.causal is not None and not text.typed:
-        trace = resources.traced(both.causal, both.whole)
+        trace = passes.traced(both.causal, both.whole)
         if len(trace.tokens) > 1:
             loss = next_token_scores(trace.logits, [token.id for token in trace.tokens]).loss
             left.metric(say("perplexity_causal_model"), viz.format_perplexity(perplexity(loss)), border=True)
@@ -117,7 +117,7 @@ def _one_text(both: Both) -> None:
         if both.causal is None or text.typed:
             st.caption(say("causal_model_scores_text"))
         else:
-            trace = resources.traced(both.causal, both.whole)
+            trace = passes.traced(both.causal, both.whole)
             if len(trace.tokens) < 2:
                 st.caption(say("least_2_tokens_needed"))
             else:

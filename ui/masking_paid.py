@@ -13,7 +13,7 @@ from engine.gaps import mean_surprisal
 from engine.mask_draws import UNSCORED
 from engine.metrics import log_softmax, next_token_scores
 from engine.objectives import Learning, Price, learning_of, price, span_of
-from ui import gap_strip, hiding, lesson, nav, resources
+from ui import gap_strip, hiding, lesson, nav, passes, resources
 from ui.components import show, token_strip
 from ui.hiding import Both
 from ui.lesson import brief
@@ -68,7 +68,7 @@ def _causal_terms(both: Both) -> None:
     if both.text.typed:
         st.caption(say("causal_model_does_not"))
         return
-    trace = resources.traced(both.causal, both.whole)
+    trace = passes.traced(both.causal, both.whole)
     n = len(trace.tokens)
     if n < 2:
         st.caption(say("one_token_no_question"))

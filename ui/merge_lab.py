@@ -81,7 +81,11 @@ def _learned(fingerprint: str, vocab_size: int, _text: str) -> History:
 def _outcome(corpus: Corpus, history: History) -> None:
     """What was asked for and what came."""
     asked, got = int(st.session_state[SIZE]), history.tokenizer.vocab_size
-    told = {"got": got, "merges": counted(history.n_merges, "merge"), "bytes": counted(history.n_bytes, "byte")}
+    told = {
+        "got": got,
+        "merges": counted(history.n_merges, "merge"),
+        "bytes": counted(history.n_bytes, "byte"),
+    }
     told["text"] = literal(name_of(CHOICE.kind))
     if got < asked:
         st.info(say("fewer" if got > SMALLEST else "no_pair", asked=asked, **told))

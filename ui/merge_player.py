@@ -11,6 +11,7 @@ from engine.tokens import whole_graphemes
 from ui import worked, worked_merges
 from ui.components import merge_chips, show, token_strip
 from ui.player import Player
+from ui.words import counted
 from wording import words
 
 say = words("ui.merge_player")

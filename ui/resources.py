@@ -6,9 +6,8 @@ Every key holds the identity of the checkpoint, so that a run that has learned m
 import gc
 import json
 import math
-import os
 import threading
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import streamlit as st
 from numpy.typing import NDArray
 from safetensors import safe_open
 
+from engine.folders import data_folder
 from wording import words
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from engine.checkpoints import Checkpoint
     from engine.oracle import Oracle
     from engine.runs import RunStore
-    from engine.tokenizers import Token, Tokenizer
-    from engine.trace import Trace
+    from engine.tokenizers import Tokenizer
 
 say = words("ui.resources")
 ROOT = Path(__file__).parent.parent
@@ -93,7 +92,7 @@ def _import_engine() -> None:
 
 def home() -> Path:
     """The data folder: runs, vocabularies and models that were brought here."""
-    return Path(os.environ.get("LOUPE_HOME", ROOT / ".loupe"))
+    return data_folder()
 
 
 def run_store() -> "RunStore":
@@ -238,62 +237,6 @@ def tokenizer(ref: ModelRef) -> "Tokenizer":
     from engine.tokenizers import tokenizer_from_json
 
     return tokenizer_from_json(json.loads((Path(ref.folder) / _DESCRIPTION).read_bytes())["tokenizer"])
-
-
-@dataclass(frozen=True, eq=False)
-class Window:
-    """The tokens of a text that a model reads: the last `context_length`. Position t is row t of a `Trace`.
-
-    Attributes:
-        segments: tokens in groups that are whole graphemes, for `token_strip`.
-        n_tokens: how many the whole text has.
-        unused: how many at its start are not read.
-    """
-
-    segments: list[list["Token"]]
-    n_tokens: int
-    unused: int
-
-    @property
-    def tokens(self) -> list["Token"]:
-        """The tokens that are read, in order."""
-        return [token for segment in self.segments for token in segment]
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def window(ref: ModelRef, text: str) -> Window:
-    """Cut a text into the tokens that the model reads; needs neither weights nor torch."""
-    from engine.tokens import whole_graphemes
-
-    tokens, unused = tokenizer(ref).ending(text, ref.context_length)
-    return Window(whole_graphemes(tokens, text), unused + len(tokens), unused)
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def traced(
-    ref: ModelRef,
-    text: str,
-    ablate: tuple[tuple[int, int], ...] = (),
-    hidden: tuple[int, ...] = (),
-    ablate_parts: tuple[tuple[str, int], ...] = (),
-) -> "Trace":
-    """Everything that one pass over a text computes, see `engine.trace`. Its arrays can't be changed."""
-    from engine.trace import trace
-
-    checkpoint = load(ref)
-    result = trace(
-        checkpoint.model,
-        checkpoint.tokenizer,
-        text,
-        ablate=ablate,
-        ablate_parts=ablate_parts,
-        hidden=hidden,
-    )
-    for field in fields(result):
-        value = getattr(result, field.name)
-        if isinstance(value, np.ndarray):
-            value.setflags(write=False)
-    return result
 
 
 def oracle_for(ref: ModelRef) -> "Oracle | None":

@@ -22,6 +22,7 @@ from ui import (
 from ui.components.landmarks import landmarks
 from ui.components.owner import mount_owner
 from ui.resources import ModelRef
+from ui.words import counted
 from viz import format_count
 from wording import words
 

@@ -12,7 +12,7 @@ from engine.model import Transformer
 from engine.moments import look
 from engine.one_step import OneStep, Part, Stepper, part_title
 from engine.tokenizers import Token
-from ui import choice, resources, worked_training
+from ui import choice, passes, worked_training
 from ui.components import show, token_strip
 from ui.lesson import literal
 from ui.resources import ModelRef
@@ -204,7 +204,7 @@ def before_and_after(stage: Stage, text: str) -> None:
 
 def _text(stage: Stage, text: str) -> None:
     """The probabilities at one place of the text, before and after."""
-    window = resources.window(stage.ref, text)
+    window = passes.window(stage.ref, text)
     ids = [token.id for token in window.tokens]
     choice.begin("step_place", len(ids) - 1, about=(stage.ref.id, text))
     with st.container(height=130 if len(ids) > 24 else "content", border=len(ids) > 24):

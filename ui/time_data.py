@@ -14,7 +14,7 @@ from engine.model import Transformer
 from engine.moments import Look, around, fill_in, leaders, look, look_everywhere, write_on
 from engine.sampling import TextStream
 from engine.tokenizers import Tokenizer
-from ui import hiding, lesson, resources
+from ui import hiding, lesson, passes, resources
 from ui.resources import ModelRef
 from wording import words
 
@@ -75,7 +75,7 @@ def past(moments: tuple[ModelRef, ...], text: str, position: int) -> Past:
 
 @st.cache_resource(max_entries=24, show_spinner=say.later("opening"))
 def _past(key: tuple[tuple[str, str], ...], text: str, position: int, _moments: tuple[ModelRef, ...]) -> Past:
-    n_tokens = len(resources.window(_moments[-1], text).tokens)
+    n_tokens = len(passes.window(_moments[-1], text).tokens)
     part = around(n_tokens, position, DRAWN)
     probs, log_probs, weights = [], [], []
     for seen in _looks(key, text, position, n_tokens, _moments):
@@ -122,8 +122,8 @@ def truth(ref: ModelRef, text: str, position: int, vocab_size: int) -> NDArray[n
     if ref.objective == "clm":
         known = lesson.truth_of(ref, text)
         return known.after(position) if known else None  # (V,)
-    ids = tuple(token.id for token in resources.window(ref, text).tokens)
-    if resources.window(ref, text).unused:
+    ids = tuple(token.id for token in passes.window(ref, text).tokens)
+    if passes.window(ref, text).unused:
         return None  # the exact answer would need the whole text, which the model has not read
     try:
         row: NDArray[np.float64] = hiding.true_in_gap(ref, ids, (position,), position)
@@ -173,7 +173,7 @@ def _samples(key: tuple[tuple[str, str], ...], text: str, _moments: tuple[ModelR
 
 def _sample(moment: ModelRef, text: str) -> list[Piece]:
     saved = resources.load_moment(moment)
-    ids = [token.id for token in resources.window(moment, text).tokens]
+    ids = [token.id for token in passes.window(moment, text).tokens]
     if moment.objective == "clm":
         written = write_on(saved.model, saved.tokenizer, ids, n_tokens=WRITTEN, seed=SEED)
         return [(_ending(text), "given"), (written, "own")]

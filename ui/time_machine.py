@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from ui import choice, lesson, resources, session, time_data
+from ui import choice, lesson, passes, resources, session, time_data
 from ui.components import current, select
 from ui.components.moments import moments
 from ui.resources import ModelRef
@@ -51,7 +51,7 @@ def _machine(ref: ModelRef, text: str, kept: tuple[ModelRef, ...], waiting: bool
 
 def _scene(ref: ModelRef, text: str, kept: tuple[ModelRef, ...]) -> Scene:
     """What is looked at now."""
-    strip, n = lesson.strip_of(ref, text), len(resources.window(ref, text).tokens)
+    strip, n = lesson.strip_of(ref, text), len(passes.window(ref, text).tokens)
     last = strip.n_greyed + n - 1
     choice.begin(PLACE, last, about=(ref.id, text))
     position = min(max(int(current(PLACE, last)) - strip.n_greyed, 0), n - 1)
@@ -90,14 +90,14 @@ def _recall(ref: ModelRef, step: int) -> None:
     text = lesson.RECALL
     session.set_text(text)
     select(MACHINE, step)
-    trace = resources.traced(ref, text)
+    trace = passes.traced(ref, text)
     ids = [token.id for token in trace.tokens]
     place = len(ids) - 1 - (ref.objective == "clm")
     if trace.unused or ids[-1] not in ids[:place]:
         return  # a short context, or a vocabulary in which the name is several tokens
     choice.hold(PLACE, place, (ref.id, text))
     if ref.objective == "mlm":
-        trace = resources.traced(ref, text, hidden=(place,))
+        trace = passes.traced(ref, text, hidden=(place,))
     at = ids.index(ids[-1])
     weights = trace.attentions[:, :, place, at : at + 2].max(axis=-1)  # (L,H)
     layer, head = np.unravel_index(int(weights.argmax()), weights.shape)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import viz
 from engine import reading
 from engine.metrics import most_likely, tail_of
-from ui import lesson, resources
+from ui import lesson, passes, resources
 from ui.components.moments import chips
 from ui.resources import ModelRef
 from ui.time_data import BARS, SEED, WRITTEN, Past, Samples
@@ -56,7 +56,7 @@ class Scene:
     @cached_property
     def ids(self) -> list[int]:
         """(T,) ids of the text that is read."""
-        return [token.id for token in resources.window(self.ref, self.text).tokens]
+        return [token.id for token in passes.window(self.ref, self.text).tokens]
 
     @property
     def came(self) -> int | None:

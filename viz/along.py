@@ -12,6 +12,7 @@ from viz.attention import tick_labels
 from viz.curves import Reference, finite_or_gap, reference_line, round_ticks
 from viz.text import escape, format_count, format_number, format_tick
 from viz.theme import (
+    BESIDE_BAR,
     FONT_SIZE,
     INK,
     MODEL,
@@ -110,11 +111,7 @@ def surprisal_bars(
             customdata=point_hover(tokens, y, say("hover.surprisal", unit=unit)),
             hovertemplate="%{customdata}<extra></extra>",
             text=texts,
-            textposition="outside",
-            constraintext="none",
-            textfont={"size": FONT_SIZE, "color": INK},
-            textangle=0,
-            cliponaxis=False,
+            **BESIDE_BAR,
         )
     )
     if second is not None:
@@ -225,11 +222,7 @@ def kl_bars(
             text=[small_number(v) if ok else "" for v, ok in zip(y, known, strict=True)]
             if len(tokens) <= 16
             else None,
-            textposition="outside",
-            constraintext="none",
-            textfont={"size": FONT_SIZE, "color": INK},
-            textangle=0,
-            cliponaxis=False,
+            **BESIDE_BAR,
         )
     )
     token_axis(fig, tokens)

@@ -17,6 +17,7 @@ from viz.theme import (
     cell_texts,
     color_bar,
     finish,
+    frame_cells,
     objective_color,
 )
 from wording import words
@@ -197,12 +198,10 @@ def attention_map(
     if objective == "clm" and n > 1:
         fig.add_trace(_hidden_area(n))
     if query is not None:
-        frames = [(-0.5, n - 0.5, 3)] + ([] if key is None else [(key - 0.5, key + 0.5, 5)])
-        for x0, x1, width in frames:
-            fig.add_shape(
-                type="rect", x0=x0, x1=x1, y0=query - 0.5, y1=query + 0.5,
-                line={"color": objective_color(objective), "width": width},
-            )  # fmt: skip
+        color = objective_color(objective)
+        frame_cells(fig, (0, n - 1), (query, query), color)
+        if key is not None:
+            frame_cells(fig, (key, key), (query, query), color, width=5)
     if press and n <= MAX_PRESSED:
         fig.add_trace(cell_points(_pair_hover(tokens, shown, first).tolist()))
         fig.update_layout(hovermode="closest", hoverdistance=-1)
@@ -265,19 +264,9 @@ def mask_matrix(
     if objective == "clm" and n > 1:
         fig.add_trace(_hidden_area(n))
     for k in hidden:
-        fig.add_shape(
-            type="rect",
-            x0=k - 0.5,
-            x1=k + 0.5,
-            y0=-0.5,
-            y1=n - 0.5,
-            line={"color": NEUTRAL, "width": 2, "dash": "dot"},
-        )
+        frame_cells(fig, (k, k), (0, n - 1), NEUTRAL, width=2, dash="dot")
     if query is not None:
-        fig.add_shape(
-            type="rect", x0=-0.5, x1=n - 0.5, y0=query - 0.5, y1=query + 0.5,
-            line={"color": INK, "width": 3},
-        )  # fmt: skip
+        frame_cells(fig, (0, n - 1), (query, query), INK)
     _square_axes(fig, tokens)
     side = min(540, 300 + 8 * n)  # two of them stand side by side
     alt = say("alt.causal", n=n) if objective == "clm" else say("alt.all", n=n)

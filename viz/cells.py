@@ -22,6 +22,7 @@ from viz.theme import (
     cell_texts,
     color_bar,
     finish,
+    frame_cells,
     sample_scale,
 )
 
@@ -116,7 +117,7 @@ def cell_map(
     words = [[escape(text if _is_number(text) else clip(text, room)) for text in row] for row in texts]
     fig.add_trace(cell_texts(words, shown, colors.color))
     for r, c in framed:
-        _outline(fig, (c - 0.5, c + 0.5), (r - 0.5, r + 0.5), TRUE, 2)
+        frame_cells(fig, (c, c), (r, r), TRUE, width=2)
     _mark(fig, chosen, k, color)
     if n * k <= MOST_PRESSED:
         fig.add_trace(cell_points(said))
@@ -171,20 +172,14 @@ def _key(unit: str, scale: Scale) -> dict[str, Any]:
     }
 
 
-def _outline(
-    fig: go.Figure, x: tuple[float, float], y: tuple[float, float], color: str, width: float
-) -> None:
-    fig.add_shape(type="rect", x0=x[0], x1=x[1], y0=y[0], y1=y[1], line={"color": color, "width": width})
-
-
 def _mark(fig: go.Figure, chosen: tuple[int | None, int | None], k: int, color: str) -> None:
     """Outline the row that is looked at thinly and the cell boldly."""
     row, column = chosen
     if row is None:
         return
-    _outline(fig, (-0.5, k - 0.5), (row - 0.5, row + 0.5), color, 2)
+    frame_cells(fig, (0, k - 1), (row, row), color, width=2)
     if column is not None:
-        _outline(fig, (column - 0.5, column + 0.5), (row - 0.5, row + 0.5), color, 4)
+        frame_cells(fig, (column, column), (row, row), color, width=4)
 
 
 def _table_axes(

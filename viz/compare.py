@@ -9,7 +9,15 @@ from numpy.typing import ArrayLike
 from viz.along import block_means, point_hover, token_axis
 from viz.attention import tick_positions
 from viz.text import clip, escape, format_count, format_number
-from viz.theme import DIVERGING_COLORS, DIVERGING_SCALE, FONT_SIZE, INK, NEUTRAL, finish, sample_scale
+from viz.theme import (
+    BESIDE_BAR,
+    DIVERGING_COLORS,
+    DIVERGING_SCALE,
+    INK,
+    NEUTRAL,
+    finish,
+    sample_scale,
+)
 from wording import words
 
 say = words("viz.compare")
@@ -80,11 +88,7 @@ def difference_bars(
             customdata=hover,
             hovertemplate="%{customdata}<extra></extra>",
             text=[format_number(v) for v in y] if few else None,
-            textposition="outside",
-            constraintext="none",
-            textfont={"size": FONT_SIZE, "color": INK},
-            textangle=0,
-            cliponaxis=False,
+            **BESIDE_BAR,
         )
     )
     if size == 1:

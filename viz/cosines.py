@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.text import clip, escape, format_number
-from viz.theme import CAUSAL, FONT_SIZE, INK, MODEL, MONO, NEUTRAL, finish
+from viz.theme import BESIDE_BAR, CAUSAL, MODEL, MONO, NEUTRAL, finish
 from wording import words
 
 say = words("viz.cosines")
@@ -44,13 +44,10 @@ def cosine_bars(
             orientation="h",
             marker_color=[color if i == chosen else MODEL for i in range(len(names))],
             text=[format_number(v) for v in values],
-            textposition="outside",
-            constraintext="none",
-            textfont={"size": FONT_SIZE, "color": INK},
-            cliponaxis=False,
             customdata=[[escape(n), f"{v:.7g}"] for n, v in zip(names, values, strict=True)],
             hovertemplate=say("cosine_hover"),
             showlegend=False,
+            **BESIDE_BAR,
         )
     )
     n = len(names) + bool(far)

@@ -10,17 +10,17 @@ from numpy.typing import ArrayLike
 
 from viz.text import clip, escape, format_count, format_number, format_prob
 from viz.theme import (
+    BESIDE_BAR,
     CAUSAL,
-    FONT_SIZE,
-    INK,
     MODEL,
     MONO,
     NEUTRAL,
-    PROBABILITY_SCALE,
     TRUE,
     cell_texts,
     color_bar,
     finish,
+    frame_cells,
+    probability_cells,
 )
 from wording import words
 
@@ -73,16 +73,12 @@ def _bars(values: np.ndarray, labels: Sequence[str], texts: Sequence[str], name:
         orientation="h",
         name=name,
         text=list(texts),
-        textposition="outside",
-        constraintext="none",
-        textfont={"size": FONT_SIZE, "color": INK},
-        cliponaxis=False,
-        textangle=0,
         customdata=[
             [escape(label), repr(round(float(v), 9))] for label, v in zip(labels, values, strict=True)
         ],
         hovertemplate="%{customdata[0]}<br>" + escape(name) + ": %{customdata[1]}<extra></extra>",
         **style,
+        **BESIDE_BAR,
     )
 
 
@@ -163,9 +159,7 @@ def distribution_bars(
 
 def _set_off(fig: go.Figure, row: int, k: int) -> None:
     """Frame a row of the best guesses and write its label bold."""
-    fig.add_shape(
-        type="rect", x0=-0.5, x1=k - 0.5, y0=row - 0.5, y1=row + 0.5, line={"color": CAUSAL, "width": 2}
-    )
+    frame_cells(fig, (0, k - 1), (row, row), CAUSAL, width=2)
     labels = list(fig.layout.yaxis.ticktext)
     labels[row] = f"<b>{labels[row]}</b>"
     fig.update_yaxes(ticktext=labels)
@@ -206,26 +200,10 @@ def position_heatmap(
         ]
         for t, row in enumerate(top_labels)
     ]
-    fig = go.Figure(
-        go.Heatmap(
-            z=probs,
-            x=np.arange(k, dtype=np.int32),
-            y=np.arange(n, dtype=np.int32),
-            customdata=hover,
-            hovertemplate="%{customdata}<extra></extra>",
-            colorscale=PROBABILITY_SCALE,
-            zmin=0,
-            zmax=1,
-            xgap=2,
-            ygap=2,
-            colorbar=color_bar(say("probability")),
-        )
-    )
+    fig = go.Figure(probability_cells(probs, hover, key=color_bar(say("probability"))))
     fig.add_trace(cell_texts(cells, probs))
     for t, j in right:
-        fig.add_shape(
-            type="rect", x0=j - 0.5, x1=j + 0.5, y0=t - 0.5, y1=t + 0.5, line={"color": TRUE, "width": 3}
-        )
+        frame_cells(fig, (j, j), (t, t), TRUE)
     _label_axis(fig, [f"{t} {clip(token, 9)}" for t, token in enumerate(tokens)])
     if selected is not None and selected < n:
         _set_off(fig, selected, k)

@@ -18,6 +18,7 @@ from viz.theme import (
     TRUE,
     cell_texts,
     finish,
+    frame_cells,
     sample_scale,
 )
 from wording import words
@@ -56,8 +57,8 @@ def number_grid(
     largest = float(np.nanmax(np.abs(finite), initial=0.0)) or 1.0
     fig = go.Figure(
         go.Heatmap(
-            z=np.clip(finite, -_FLOAT32, _FLOAT32).astype(np.float32), x=np.arange(z.shape[1], dtype=np.int32),
-            y=np.arange(z.shape[0], dtype=np.int32), zmin=-largest, zmax=largest,
+            z=np.clip(finite, -_FLOAT32, _FLOAT32).astype(np.float32), zmin=-largest, zmax=largest,
+            x=np.arange(z.shape[1], dtype=np.int32), y=np.arange(z.shape[0], dtype=np.int32),
             colorscale=DIVERGING_SCALE, showscale=False, xgap=2, ygap=2, hoverinfo="skip",
         )
     )  # fmt: skip
@@ -69,10 +70,7 @@ def number_grid(
     fig.add_trace(cell_texts(shown, np.nan_to_num(finite), color_of))
     frames = [(row, row, 0, z.shape[1] - 1)] if row is not None else []
     for top, bottom, left, right in [*frames, *((r, r, c, c) for r, c in cells)]:
-        fig.add_shape(
-            type="rect", x0=left - 0.5, x1=right + 0.5, y0=top - 0.5, y1=bottom + 0.5,
-            line={"color": TRUE, "width": 3},
-        )  # fmt: skip
+        frame_cells(fig, (left, right), (top, bottom), TRUE)
     _labels(fig, rows, columns, x_title, y_title)
     return finish(fig, height=len(rows) * _CELL + 96, alt=alt)
 

@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike
 
 from viz.text import clip, escape, format_number, format_prob
 from viz.theme import (
-    FONT_SIZE,
-    INK,
+    BESIDE_BAR,
     MONO,
-    PROBABILITY_SCALE,
     TRUE,
     cell_texts,
     color_bar,
     finish,
+    frame_cells,
     objective_color,
+    probability_cells,
 )
 from wording import words
 
@@ -60,29 +60,13 @@ def fill_grid(
         ]
         for k, (place, true) in enumerate(zip(places, hidden, strict=True))
     ]
-    fig = go.Figure(
-        go.Heatmap(
-            z=z,
-            x=np.arange(len(ways), dtype=np.int32),
-            y=np.arange(len(places), dtype=np.int32),
-            customdata=hover,
-            hovertemplate="%{customdata}<extra></extra>",
-            colorscale=PROBABILITY_SCALE,
-            zmin=0,
-            zmax=1,
-            xgap=5,
-            ygap=5,
-            colorbar=color_bar(say("probability_when_filled")) | {"tickvals": [0, 0.5, 1]},
-        )
-    )
+    bar = color_bar(say("probability_when_filled")) | {"tickvals": [0, 0.5, 1]}
+    fig = go.Figure(probability_cells(z, hover, key=bar, gap=5))
     fig.add_trace(cell_texts([[escape(clip(text, _CELL)) for text in row] for row in tokens], z))
     for k, row in enumerate(right):
         for w, ok in enumerate(row):
             if ok:
-                fig.add_shape(
-                    type="rect", x0=w - 0.5, x1=w + 0.5, y0=k - 0.5, y1=k + 0.5,
-                    line={"color": TRUE, "width": 3},
-                )  # fmt: skip
+                frame_cells(fig, (w, w), (k, k), TRUE)
     fig.update_xaxes(
         tickvals=list(range(len(ways))),
         ticktext=[escape(way).replace("\n", "<br>") for way in ways],
@@ -210,14 +194,11 @@ def gibbs_shares(
                 name=name,
                 marker={"color": color, "pattern": {"shape": shape, "size": 5, "solidity": 0.5}},
                 text=[format_prob(x) for x in v],
-                textposition="outside",
-                constraintext="none",
-                textfont={"size": FONT_SIZE, "color": INK},
-                cliponaxis=False,
                 customdata=[
                     f"{escape(label)}<br>{name}: {x:.6g}" for label, x in zip(labels, v, strict=True)
                 ],
                 hovertemplate="%{customdata}<extra></extra>",
+                **BESIDE_BAR,
             )
         )
     fig.update_yaxes(

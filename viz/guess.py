@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from viz.text import clip, escape, format_number
-from viz.theme import FONT_SIZE, INK, MODEL, NEUTRAL, TRUE, finish
+from viz.theme import BESIDE_BAR, MODEL, NEUTRAL, TRUE, finish
 from wording import words
 
 say = words("viz.guess")
@@ -37,13 +37,10 @@ def total_bars(kinds: Sequence[str], names: Sequence[str], totals: Sequence[floa
             marker={"color": [COLORS.get(kind, NEUTRAL) for kind in kinds],
                     "pattern": {"shape": ["/" if kind == "you" else "" for kind in kinds]}},
             text=[format_number(x) for x in totals],
-            textposition="outside",
-            textfont={"size": FONT_SIZE, "color": INK},
-            constraintext="none",
-            cliponaxis=False,
             customdata=[f"{escape(n)}: {x:.6g}" for n, x in zip(names, totals, strict=True)],
             hovertemplate="%{customdata}<extra></extra>",
             name=say("bits"),
+            **BESIDE_BAR,
         )
     )  # fmt: skip
     top = max(totals, default=0.0) or 1.0

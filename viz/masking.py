@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from viz.attention import tick_labels
 from viz.curves import Reference, finite_or_gap, reference_line
 from viz.text import escape, format_number
-from viz.theme import FONT_SIZE, GRID, MASKED, MONO, NEUTRAL, finish, ink_on, objective_color
+from viz.theme import FONT_SIZE, GRID, MASKED, MONO, NEUTRAL, finish, frame_cells, ink_on, objective_color
 from wording import words
 
 say = words("viz.masking")
@@ -92,10 +92,7 @@ def fate_map(
         )
     )
     if chosen is not None:
-        fig.add_shape(
-            type="rect", x0=-0.5, x1=n - 0.5, y0=chosen - 0.5, y1=chosen + 0.5,
-            line={"color": NEUTRAL, "width": 2},
-        )  # fmt: skip
+        frame_cells(fig, (0, n - 1), (chosen, chosen), NEUTRAL, width=2)
     places, labels = tick_labels(tokens, first)
     fig.update_xaxes(
         tickvals=places, ticktext=labels, tickfont_family=MONO, tickangle=-60, side="bottom",

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from viz.curves import round_ticks
 from viz.text import clip, escape, format_count, format_number, format_tick
-from viz.theme import FONT_SIZE, INK, MODEL, NEUTRAL, TRUE, finish
+from viz.theme import BESIDE_BAR, MODEL, NEUTRAL, TRUE, finish
 from wording import words
 
 say = words("viz.merges")
@@ -92,12 +92,9 @@ def token_lengths(sizes: ArrayLike) -> go.Figure:
             y=counts.astype(np.int32),
             marker={"color": MODEL},
             text=[format_count(n) if n else "" for n in counts] if len(counts) <= 16 else None,
-            textposition="outside",
-            constraintext="none",
-            textfont={"size": FONT_SIZE, "color": INK},
-            cliponaxis=False,
             customdata=names,
             hovertemplate=say("length_hover"),
+            **BESIDE_BAR,
         )
     )
     step = 1 if len(counts) <= 12 else 4

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.text import escape, format_number
-from viz.theme import FONT_SIZE, INK, MODEL, NEUTRAL, finish
+from viz.theme import BESIDE_BAR, MODEL, NEUTRAL, finish
 from wording import words
 
 say = words("viz.one_step")
@@ -39,13 +39,10 @@ def part_bars(
                 if k
                 else {"color": MODEL},
                 text=[format_number(v) for v in row],
-                textposition="outside",
-                constraintext="none",
-                textfont={"size": FONT_SIZE, "color": INK},
-                cliponaxis=False,
                 customdata=[[escape(name), repr(float(v))] for name, v in zip(names, row, strict=True)],
                 hovertemplate="%{customdata[0]}<br>" + escape(labels[k] or title) + ": %{customdata[1]}"
                 "<extra></extra>",
+                **BESIDE_BAR,
             )
         )
     seen = np.concatenate(rows)

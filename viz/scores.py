@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from viz.distributions import _ROW, _label_axis
 from viz.text import escape, format_count, format_number
-from viz.theme import FONT_SIZE, INK, MODEL, TRUE, finish
+from viz.theme import BESIDE_BAR, FONT_SIZE, INK, MODEL, TRUE, finish
 from wording import words
 
 say = words("viz.scores")
@@ -57,13 +57,9 @@ def score_bars(
                 name=escape(names[k]),
                 marker=marker,
                 text=texts,
-                textposition="outside",
-                constraintext="none",
-                textfont={"size": FONT_SIZE, "color": INK},
-                textangle=0,
-                cliponaxis=False,
                 customdata=[[escape(t), f"{v:.9g}"] for t, v in zip(labels, row, strict=True)],
                 hovertemplate=f"%{{customdata[0]}}<br>{escape(names[k])}: %{{customdata[1]}}<extra></extra>",
+                **BESIDE_BAR,
             )
         )
         if not finite.all():

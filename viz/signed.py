@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from viz.cells import Scale, scale_of
 from viz.text import clip, escape, format_number
 from viz.theme import (
-    FONT_SIZE,
-    INK,
+    BESIDE_BAR,
     MONO,
     NEUTRAL,
     finish,
@@ -50,16 +49,12 @@ def signed_bars(
             orientation="h",
             marker={"color": colors},
             text=[_signed(float(v)) for v in numbers],
-            textposition="outside",
-            constraintext="none",
-            cliponaxis=False,
-            textangle=0,
-            textfont={"size": FONT_SIZE, "color": INK},
             customdata=[
                 [escape(label), repr(round(float(v), 9))] for label, v in zip(rows, numbers, strict=True)
             ],
             hovertemplate="%{customdata[0]}<br>" + escape(unit) + ": %{customdata[1]}<extra></extra>",
             name=unit,
+            **BESIDE_BAR,
         )
     )
     low, high = min(float(numbers.min(initial=0)), 0.0), max(float(numbers.max(initial=0)), 0.0)

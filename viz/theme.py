@@ -63,6 +63,13 @@ TOKEN_COLORS = tuple(
 
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'Liberation Mono', 'DejaVu Sans Mono', monospace"
 FONT_SIZE = 13
+BESIDE_BAR: dict[str, Any] = {  # the number of a bar stands whole at its end, upright, never in it
+    "textposition": "outside",
+    "constraintext": "none",
+    "textfont": {"size": FONT_SIZE, "color": INK},
+    "textangle": 0,
+    "cliponaxis": False,
+}
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
     "displayModeBar": False,
@@ -161,6 +168,50 @@ def cell_points(said: Sequence[Sequence[str]]) -> go.Scatter:
         showlegend=False,
         name="cells:press",
     )
+
+
+def probability_cells(
+    values: np.ndarray, hover: Sequence[Sequence[str]], *, key: dict[str, Any], gap: int = 2
+) -> go.Heatmap:
+    """Cells coloured by probability, at whole numbers.
+
+    Args:
+        values: (rows, columns), 0 to 1; NaN leaves a cell empty.
+        hover: (rows, columns) what is said of them, escaped.
+        key: the colour key, see `color_bar`.
+        gap: pixels between two cells.
+    """
+    n, k = values.shape
+    return go.Heatmap(
+        z=values,
+        x=np.arange(k, dtype=np.int32),
+        y=np.arange(n, dtype=np.int32),
+        customdata=hover,
+        hovertemplate="%{customdata}<extra></extra>",
+        colorscale=PROBABILITY_SCALE,
+        zmin=0,
+        zmax=1,
+        xgap=gap,
+        ygap=gap,
+        colorbar=key,
+    )
+
+
+def frame_cells(
+    fig: go.Figure, columns: tuple[float, float], rows: tuple[float, float], color: str, **line: Any
+) -> None:
+    """Draw a frame around cells that stand at whole numbers.
+
+    Args:
+        fig: gets the frame.
+        columns: the first and the last.
+        rows: the first and the last.
+        color: of the line.
+        line: more of the line than its colour; its width is 3 pixels otherwise.
+    """
+    (x0, x1), (y0, y1) = columns, rows
+    look = {"color": color, "width": 3, **line}
+    fig.add_shape(type="rect", x0=x0 - 0.5, x1=x1 + 0.5, y0=y0 - 0.5, y1=y1 + 0.5, line=look)
 
 
 def color_bar(title: str) -> dict[str, Any]:

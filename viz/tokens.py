@@ -16,6 +16,7 @@ from viz.theme import (
     NEUTRAL,
     color_bar,
     finish,
+    frame_cells,
     ink_on,
     sample_scale,
 )
@@ -120,9 +121,7 @@ def language_map(
     fig.add_trace(_ratio_texts(ratios, z, most))
     if chosen is not None:
         r, c = chosen
-        fig.add_shape(
-            type="rect", x0=c - 0.5, x1=c + 0.5, y0=r - 0.5, y1=r + 0.5, line={"color": INK, "width": 3}
-        )
+        frame_cells(fig, (c, c), (r, r), INK)
     _rows(fig, languages)
     fig.update_yaxes(title_text=say("language"))
     fig.update_xaxes(

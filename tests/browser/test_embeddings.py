@@ -1,12 +1,11 @@
 """Embeddings in a real browser: views by link, a token by keyboard, the map's slider, both themes, axe."""
 
 import re
-from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, settle
+from tests.browser.conftest import Browse, Server, axe, no_exception, open_page, settle
 from ui import resources
 
 STORY = "Once upon a time, there was a princess called Lily"
@@ -26,12 +25,9 @@ pytestmark = pytest.mark.skipif(
 
 
 def opened(page: Page, server: Server, view: str, **query: str) -> None:
-    rest = "".join(f"&{key}={value}" for key, value in query.items())
-    open_at(page, f"{server.url}/embeddings?text={quote(STORY)}&vectors={quote(view)}{rest}")
-    expect(page.get_by_role("heading", name="Try this")).to_be_visible()
+    open_page(page, server, "embeddings", STORY, vectors=view, **query)
     expect(page.locator(f".st-key-{VIEWS[view]} .js-plotly-plot .main-svg").first).to_be_visible()
     settle(page)
-    no_exception(page)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,12 +1,11 @@
 """Inside, and what Attention shows of every head, in a real browser: labels, mouse, keyboard, both themes."""
 
 import re
-from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, settle
+from tests.browser.conftest import Browse, Server, axe, no_exception, open_page, settle
 from ui import resources
 from viz import visible
 
@@ -19,14 +18,6 @@ pytestmark = pytest.mark.skipif(
     not {"stories-clm", "stories-mlm"} <= SHIPPED.keys(),
     reason="a shipped model is not there: python -m pretrained.make makes it",
 )
-
-
-def opened(page: Page, server: Server, name: str, text: str, **query: str) -> None:
-    rest = "".join(f"&{key}={quote(value)}" for key, value in query.items())
-    open_at(page, f"{server.url}/{name}?text={quote(text)}{rest}")
-    expect(page.get_by_role("heading", name="Try this")).to_be_visible()
-    settle(page)
-    no_exception(page)
 
 
 def plot(page: Page, key: str) -> Locator:
@@ -59,9 +50,9 @@ def test_labels_are_drawn_as_they_are(server: Server, browse: Browse, model: str
     """Repeated tokens, digits, markup and an emoji whose bytes are several tokens."""
     names = [visible(t.data) for t in resources.tokenizer(SHIPPED[model]).tokens(MIXED)]
     page = browse()
-    opened(page, server, "attention", MIXED, model=model)
+    open_page(page, server, "attention", MIXED, model=model)
     assert labels(page, "attention_map", "x") == labels(page, "attention_map", "y") == names
-    opened(page, server, "inside", MIXED, model=model, pos="2")
+    open_page(page, server, "inside", MIXED, model=model, pos="2")
     rows = labels(page, "inside_lens", "y")
     assert 2 <= len(rows) <= 14
     for row in rows:
@@ -73,12 +64,12 @@ def test_labels_are_drawn_as_they_are(server: Server, browse: Browse, model: str
 
 def test_a_pressed_cell_is_looked_at(server: Server, browse: Browse) -> None:
     page = browse(height=1000)
-    opened(page, server, "inside", STORY)
+    open_page(page, server, "inside", STORY)
     page.mouse.click(*cell(page, "inside_lens", 2, 3))
     expect(page).to_have_url(re.compile("pos=3"))
     expect(page.get_by_text(re.compile("^After block 2"))).to_be_visible()
     settle(page)
-    opened(page, server, "attention", STORY)
+    open_page(page, server, "attention", STORY)
     page.mouse.click(*cell(page, "attention_map", 1, 4))
     expect(page).to_have_url(re.compile("pos=4"))
     expect(page.get_by_text(re.compile("^Why .* on token 1,"))).to_be_visible()
@@ -88,7 +79,7 @@ def test_a_pressed_cell_is_looked_at(server: Server, browse: Browse) -> None:
 
 def test_parts_are_switched_off_by_the_keyboard(server: Server, browse: Browse) -> None:
     page = browse()
-    opened(page, server, "inside", STORY, inside="switch-off")
+    open_page(page, server, "inside", STORY, inside="switch-off")
     expect(page.get_by_text("Nothing is switched off")).to_be_visible()
     page.locator(".st-key-inside_off_0 button", has_text="MLP").focus()
     page.keyboard.press("Space")
@@ -105,7 +96,7 @@ def test_parts_are_switched_off_by_the_keyboard(server: Server, browse: Browse) 
 
 def test_a_link_opens_the_view(server: Server, browse: Browse) -> None:
     page = browse()
-    opened(page, server, "inside", STORY, inside="stream", pos="4")
+    open_page(page, server, "inside", STORY, inside="stream", pos="4")
     expect(page.get_by_role("radio", name="Stream")).to_be_checked()
     expect(page.get_by_text(re.compile("^The stream at position 4"))).to_be_visible()
     page.get_by_role("radio", name="Contributions").click()
@@ -119,7 +110,7 @@ def test_a_link_opens_the_view(server: Server, browse: Browse) -> None:
 
 def test_a_row_of_habits_chooses_the_head(server: Server, browse: Browse) -> None:
     page = browse(height=1000)
-    opened(page, server, "attention", STORY)
+    open_page(page, server, "attention", STORY)
     grid = page.get_by_test_id("stDataFrame").last
     grid.scroll_into_view_if_needed()
     box = grid.bounding_box()
@@ -133,7 +124,7 @@ def test_a_row_of_habits_chooses_the_head(server: Server, browse: Browse) -> Non
 
 def test_the_picture_of_all_heads_is_saved(server: Server, browse: Browse) -> None:
     page = browse()
-    opened(page, server, "attention", STORY)
+    open_page(page, server, "attention", STORY)
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Save this picture (PNG)").click()
     path = waiting.value.path()
@@ -145,14 +136,14 @@ def test_the_picture_of_all_heads_is_saved(server: Server, browse: Browse) -> No
 def test_every_view_is_accessible_and_fits(server: Server, browse: Browse, view: str) -> None:
     for scheme, width in (("light", 1280), ("dark", 390)):
         page = browse(scheme=scheme, width=width, height=844)
-        opened(page, server, "inside", STORY, inside=view)
+        open_page(page, server, "inside", STORY, inside=view)
         assert not axe(page)
         assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
 
 
 def test_a_view_outlives_an_empty_text(server: Server, browse: Browse) -> None:
     page = browse()
-    opened(page, server, "inside", STORY)
+    open_page(page, server, "inside", STORY)
     box = page.get_by_test_id("stSidebar").get_by_role("textbox", name="Text")
     box.fill("")
     box.press("Control+Enter")
@@ -171,7 +162,7 @@ def test_words_stay_off_each_other(server: Server, browse: Browse, width: int) -
     """The labels of 19 and of 33 tokens, the titles beside them, and the words in the cells of the lens."""
     page = browse(width=width, height=900)
     for text in ("The fox saw the owl. " * 3, "👩‍👩‍👧🇮🇱 family and more text"):
-        opened(page, server, "attention", text.strip())
+        open_page(page, server, "attention", text.strip())
         boxes = plot(page, "attention_map").evaluate(
             """plot => [...plot.querySelectorAll(".xtick text, .xtitle")].map(e => {
                 const b = e.getBoundingClientRect(); return [b.left, b.right, b.top, b.bottom]})"""
@@ -180,7 +171,7 @@ def test_words_stay_off_each_other(server: Server, browse: Browse, width: int) -
             for other in boxes[:i]:
                 apart = left >= other[1] - 4 or right <= other[0] + 4 or top >= other[3] or bottom <= other[2]
                 assert apart, (text, boxes)
-    opened(page, server, "inside", "Once upon a time, there was a princess called Lily. She")
+    open_page(page, server, "inside", "Once upon a time, there was a princess called Lily. She")
     cells = plot(page, "inside_lens").evaluate(
         """plot => {
             const axis = plot._fullLayout.xaxis, wide = axis.c2p(1) - axis.c2p(0)

@@ -21,7 +21,7 @@ def test_choices_survive_another_language(server: Server, browse: Browse) -> Non
     choose(page, "lang", "Español")
     expect(page.get_by_role("heading", level=1)).to_have_text("Enmascarado")
     expect(text).to_have_value("Cuentos inventados")
-    expect(size).to_have_text(["Entrenar una pareja", "pequeño"])
+    expect(size).to_have_text(["Entrenar dos", "pequeño"])
     page.get_by_role("radio", name="mediano").click()  # whatever comes next, the text is still the same one
     settle(page)
     expect(text).to_have_value("Cuentos inventados")

@@ -1,12 +1,11 @@
 """Tokens, Next token and Attention in a real browser: click, keyboard, any text, both themes."""
 
 import re
-from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Browse, Server, go_to, no_exception, open_at, settle
+from tests.browser.conftest import Browse, Server, go_to, no_exception, open_page, settle
 from ui import resources
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
@@ -25,17 +24,9 @@ def chips(page: Page, key: str) -> Locator:
     return page.locator(f".st-key-{key} .chip")
 
 
-def opened(page: Page, server: Server, name: str, text: str, **query: str) -> None:
-    rest = "".join(f"&{key}={value}" for key, value in query.items())
-    open_at(page, f"{server.url}/{name}?text={quote(text)}{rest}")
-    expect(page.get_by_role("heading", name="Try this")).to_be_visible()
-    settle(page)
-    no_exception(page)
-
-
 def test_a_click_and_the_keyboard_choose_a_token(server: Server, browse: Browse) -> None:
     page = browse()
-    opened(page, server, "next_token", STORY)
+    open_page(page, server, "next_token", STORY)
     chips(page, "next_token_strip").nth(2).click()
     expect(page.get_by_role("heading", name=re.compile("After token 2,"))).to_be_visible()
     expect(page).to_have_url(re.compile("pos=2"))
@@ -49,7 +40,7 @@ def test_a_click_and_the_keyboard_choose_a_token(server: Server, browse: Browse)
 
 def test_a_link_opens_the_same_view(server: Server, browse: Browse) -> None:
     page = browse()
-    opened(page, server, "attention", STORY, pos="3", layer="2", head="2")
+    open_page(page, server, "attention", STORY, pos="3", layer="2", head="2")
     expect(page.get_by_text("Layer 2, head 2", exact=True)).to_be_visible()
     expect(page.get_by_role("heading", name=re.compile("Token 3,"))).to_be_visible()
 
@@ -59,7 +50,7 @@ def test_repeated_tokens_have_cells_of_their_own(server: Server, browse: Browse,
     if model not in SHIPPED:
         pytest.skip(f"{model} is not there: python -m pretrained.make {model} makes it")
     page = browse()
-    opened(page, server, "attention", REPEATED, model=model)
+    open_page(page, server, "attention", REPEATED, model=model)
     expect(chips(page, "attention_query")).to_have_count(7)
     drawn = page.locator(".st-key-attention_map .js-plotly-plot")
     expect(drawn.locator(".xtick")).to_have_count(7)
@@ -69,7 +60,7 @@ def test_repeated_tokens_have_cells_of_their_own(server: Server, browse: Browse,
 
 def test_a_head_and_a_weight_are_chosen_without_a_mouse(server: Server, browse: Browse) -> None:
     page = browse()
-    opened(page, server, "attention", STORY)
+    open_page(page, server, "attention", STORY)
     page.locator(".st-key-attention_heads .board").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
@@ -88,7 +79,7 @@ def test_markup_in_the_text_stays_text(server: Server, browse: Browse, name: str
     page = browse()
     said: list[str] = []
     page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
-    opened(page, server, name, MARKUP)
+    open_page(page, server, name, MARKUP)
     main = page.get_by_test_id("stMain")
     expect(main.locator("img[src=x]")).to_have_count(0)
     expect(main.locator("b", has_text=re.compile("^b$"))).to_have_count(0)
@@ -101,7 +92,7 @@ def test_markup_in_the_text_stays_text(server: Server, browse: Browse, name: str
 
 def test_choices_survive_a_page_change(server: Server, browse: Browse) -> None:
     page = browse()
-    opened(page, server, "next_token", STORY)
+    open_page(page, server, "next_token", STORY)
     chips(page, "next_token_strip").nth(4).click()
     expect(page.get_by_role("heading", name=re.compile("After token 4,"))).to_be_visible()
     page.get_by_role("radio", name="bits").click()
@@ -121,7 +112,7 @@ def test_choices_survive_a_page_change(server: Server, browse: Browse) -> None:
 def test_try_this_in_both_themes(server: Server, browse: Browse, scheme: str) -> None:
     page = browse(scheme=scheme)
     for name in PAGES:
-        opened(page, server, name, STORY)
+        open_page(page, server, name, STORY)
         buttons = page.locator("[class*=st-key-try_] button")
         for i in range(buttons.count()):
             buttons.nth(i).click()

@@ -4,18 +4,13 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
+from benchmarks.time_machine import FIND_ROOT
 from tests.browser.conftest import Browse, Server, axe, go_to, no_exception, open_at
 
-STEPS = """() => {
-  const find = root => {
-    for (const e of root.querySelectorAll("*")) {
-      if (e.classList.contains("moments")) return e
-      const inside = e.shadowRoot && find(e.shadowRoot)
-      if (inside) return inside
-    }
-  }
-  const root = find(document)
-  const row = root && root.querySelector(".bars tbody tr")
+STEPS = (
+    "() => {"
+    + FIND_ROOT
+    + """  const row = root && root.querySelector(".bars tbody tr")
   if (!row) return { steps: ["none"] } // another page, or not drawn yet
   const parts = ["strip", "plot", "track", "bars", "board", "sample"]
   return { steps: parts.map(name => root.querySelector("." + name).dataset.step),
@@ -24,6 +19,7 @@ STEPS = """() => {
            sample: root.querySelector(".sample").innerText,
            under: [...root.querySelectorAll(".strip .value")].map(e => e.textContent).join(" ") }
 }"""
+)
 
 
 def machine(page: Page) -> Any:

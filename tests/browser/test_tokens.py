@@ -1,22 +1,17 @@
 """The Tokens page in a real browser: strip and table are one choice, an emoji is one piece, right-to-left."""
 
 import re
-from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, settle
+from tests.browser.conftest import Browse, Server, axe, no_exception, open_page, settle
 
 FAMILY = "Zoë saw a 👨‍👩‍👧 at 9:45."
 
 
 def opened(page: Page, server: Server, text: str, vocabulary: str = "bytes", **query: str) -> None:
-    rest = "".join(f"&{key}={quote(value)}" for key, value in query.items())
-    open_at(page, f"{server.url}/tokens?text={quote(text)}{rest}")
-    expect(page.get_by_role("heading", name="Try this")).to_be_visible()
-    settle(page)
-    no_exception(page)
+    open_page(page, server, "tokens", text, **query)
     if "view" not in query:
         page.get_by_role("radio", name=vocabulary, exact=True).click()
         expect(page.get_by_role("radio", name=vocabulary, exact=True)).to_be_checked()

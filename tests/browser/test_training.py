@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from engine.config import ModelConfig, TrainConfig
 from engine.corpus import own_text
-from engine.runs import RunSpec, RunStore
-from engine.tokenizers import byte_tokenizer
 from tests.browser.conftest import Browse, Server, axe, go_to, no_exception, open_at, running_server, settle
+from tests.pages.made_runs import make_run
 
 SOURCE = "The tin fox sat on the red hill. The red hen ran to the tin fox. The sun set on the hill. "
 LAST_STEP = """run => {
@@ -220,11 +218,6 @@ def test_pause_one_step_and_play(training_server: Server, browse: Browse) -> Non
 
 def made_run(server: Server) -> str:
     """A run with a past of its own making: five lines that lie close together, and nothing was trained."""
-    tokenizer = byte_tokenizer()
-    spec = RunSpec(
-        "made", own_text(SOURCE * 20), tokenizer, ModelConfig(256, 16, 1, 1, 8), TrainConfig(steps=200)
-    )
-    run_id = RunStore(server.home).create(spec, "a" * 32)
     records: list[dict] = [
         {
             "kind": "baseline",
@@ -240,9 +233,8 @@ def made_run(server: Server) -> str:
     for step in range(0, 201, 20):
         loss = 1.5 + 4 * 2 ** (-step / 25)
         records.append({"kind": "eval", "step": step, "train_loss": loss, "val_loss": loss, "seconds": step})
-    lines = "".join(json.dumps(record) + "\n" for record in records)
-    (server.home / "runs" / run_id / "metrics.jsonl").write_text(lines, "utf-8")
-    return run_id
+    corpus = own_text(SOURCE * 20)
+    return make_run(server.home, name="made", corpus=corpus, records=records, steps=200)
 
 
 def test_pressing_the_curve_moves_its_cursor_and_no_words_overlap(

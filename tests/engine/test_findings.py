@@ -7,16 +7,9 @@ import pytest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.experiments import LARGER
-from engine.findings import (
-    find,
-    law_of,
-    leak_curves,
-    progress,
-    signals,
-    split_larger,
-    verdict_on_prediction,
-)
+from engine.findings import find, leak_curves, progress, signals
 from engine.outcomes import Outcome
+from engine.study_laws import law_of, split_larger, verdict_on_prediction
 
 
 def run(label: str, losses: list[float], *, train: list[float] | None = None, **changes: Any) -> Outcome:

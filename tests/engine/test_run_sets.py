@@ -15,17 +15,14 @@ from engine.run_sets import Named, band, differences, furthest, same_but_seed, s
 from engine.runs import RunInfo, RunSpec, RunStore
 from engine.seed_spread import contrast, spread
 from engine.tokenizers import byte_tokenizer, char_tokenizer
+from tests.pages.made_runs import MINE, make_run
 
-OWNER = "a" * 32
 TEXT = "The fox had a hat and the hat had a hole. " * 20
 
 
 def made(store: RunStore, text: Corpus | str = TEXT, tokenizer=None, objective="clm", **train) -> RunInfo:
-    tokenizer = tokenizer or byte_tokenizer()
     corpus = own_text(text, name="a text") if isinstance(text, str) else text
-    model = ModelConfig(tokenizer.model_vocab_size(objective), 16, 1, 1, 8, objective=objective)
-    spec = RunSpec("a run", corpus, tokenizer, model, TrainConfig(**{"steps": 20, **train}))
-    return store.info(store.create(spec, OWNER))
+    return store.info(make_run(store.home, corpus=corpus, tokenizer=tokenizer, objective=objective, **train))
 
 
 @pytest.fixture
@@ -271,7 +268,7 @@ def test_more_seeds_repeat_everything_but_the_seed(store: RunStore) -> None:
     specs = more_seeds(info, taken=[0, 2, 4])
     assert [spec.train.seed for spec in specs] == [1, 3, 5, 6]
     assert len({spec.group for spec in specs}) == 1
-    again = [store.info(store.create(spec, OWNER)) for spec in specs]
+    again = [store.info(store.create(spec, MINE)) for spec in specs]
     assert same_but_seed([run_sets.settings(i) for i in (info, *again)]) == [[0, 1, 2, 3, 4]]
     assert {i.corpus["sha256"] for i in again} == {text.sha256}
 
@@ -281,7 +278,7 @@ def test_further_texts_are_scored_in_a_repeat_too(store: RunStore) -> None:
     tokenizer = byte_tokenizer()
     model = ModelConfig(tokenizer.model_vocab_size("clm"), 16, 1, 1, 8)
     spec = RunSpec("x", own_text(TEXT), tokenizer, model, TrainConfig(steps=20), also_scored=further)
-    again = spec_of(store.info(store.create(spec, OWNER)))
+    again = spec_of(store.info(store.create(spec, MINE)))
     assert again.also_scored == further and again.to_json() == spec.to_json()
 
 

@@ -2,28 +2,43 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
-from engine.corpus import own_text
+from engine.corpus import Corpus, own_text
 from engine.runs import RunSpec, RunStore
-from engine.tokenizers import byte_tokenizer
+from engine.tokenizers import Tokenizer, byte_tokenizer
 
 MINE, YOURS = "a" * 32, "b" * 32
 STORY = "Once upon a time there was a fox. The fox had a hat and the hat had a hole. "
 
 
 def make_run(
-    home: Path, owner: str = MINE, *, name: str = "a run", objective: str = "clm", records: list | None = None
+    home: Path,
+    owner: str = MINE,
+    *,
+    name: str = "a run",
+    objective: str = "clm",
+    corpus: Corpus | None = None,
+    tokenizer: Tokenizer | None = None,
+    records: list | None = None,
+    **train: Any,
 ) -> str:
-    tokenizer = byte_tokenizer()
+    """A run's folder with these records; its id. Bytes of four stories unless said otherwise."""
+    tokenizer, corpus = tokenizer or byte_tokenizer(), corpus or own_text(STORY * 4, name=name)
     config = ModelConfig(tokenizer.model_vocab_size(objective), 16, 1, 1, 8, objective=objective)
-    spec = RunSpec(name, own_text(STORY * 4, name=name), tokenizer, config, TrainConfig(steps=20))
-    run_id = RunStore(home).create(spec, owner)
-    folder = home / "runs" / run_id
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records or []), "utf-8")
+    run_id = RunStore(home).create(
+        RunSpec(name, corpus, tokenizer, config, TrainConfig(**{"steps": 20, **train})), owner
+    )
+    write_records(home, run_id, records or [])
     return run_id
+
+
+def write_records(home: Path, run_id: str, records: list) -> None:
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    (home / "runs" / run_id / "metrics.jsonl").write_text(lines, "utf-8")
 
 
 def set_status(home: Path, run_id: str, **changes: object) -> None:
@@ -33,7 +48,7 @@ def set_status(home: Path, run_id: str, **changes: object) -> None:
 
 def said(at: AppTest) -> str:
     """All that the page says."""
-    kinds = ("title", "markdown", "caption", "text", "error", "warning", "info", "metric")
+    kinds = ("title", "markdown", "caption", "text", "error", "warning", "info", "success", "metric")
     return "\n".join(str(e.value) for kind in kinds for e in at.get(kind))
 
 

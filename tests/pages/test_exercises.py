@@ -126,6 +126,74 @@ def test_hints_open_one_by_one_then_the_solution_which_ends_the_numbers(
     assert at.success and done(home, "cross-entropy").right  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("place", ["exercises", "lesson"])
+def test_a_solution_once_shown_stays_shown_after_a_reload_and_at_every_place(
+    open_page: OpenPage, home: Path, place: str
+) -> None:
+    at = press(press(press(open_one(open_page, "minus-log"), "hint"), "hint"), "solve")
+    if place == "lesson":
+        query = {"lesson": "loss", "seed": "4"}
+        at = open_page("lessons", query=query)
+        found = [b for b in at.button if re.fullmatch(r".*_minus-log_4_check", b.key or "")]
+        assert not at.exception and [b.disabled for b in found] == [True]
+    else:
+        at = open_one(open_page, "minus-log")  # a reload, or a second tab
+        assert next(b for b in at.button if b.key.endswith("_check")).disabled and at.latex
+        assert any("given away" in info.value for info in at.info)
+        at = press(at, "new")
+        assert not at.latex and done(home, "minus-log") is None
+        at = press(at, "first")  # back at those of the link, which stay spent
+        assert at.latex and next(b for b in at.button if b.key.endswith("_check")).disabled
+
+
+def test_opened_hints_count_after_a_reload(open_page: OpenPage, home: Path) -> None:
+    press(press(open_one(open_page, "minus-log"), "hint"), "hint")
+    at = open_one(open_page, "minus-log")
+    assert len(at.info) == 2
+    type_in(at, right_answer("minus-log"))
+    assert done(home, "minus-log").hints == 2  # type: ignore[attr-defined]
+    at = open_one(open_page, "minus-log")
+    assert "had these numbers right" in at.success[0].value and at.latex
+
+
+def test_options_can_not_be_tried_one_by_one_with_reloads(open_page: OpenPage, home: Path) -> None:
+    answer = exercise("inputs-and-targets", 4).answer
+    assert isinstance(answer, Choice)
+    at = open_one(open_page, "inputs-and-targets")
+    at.radio[0].set_value(next(i for i in range(4) if i not in answer.right))
+    press(at, "check")
+    at = open_one(open_page, "inputs-and-targets")
+    assert str(exercise("inputs-and-targets", 5).values["ids"]) in said(at) and "seed 5" in said(at)
+    at = press(at, "first")
+    assert next(b for b in at.button if b.key.endswith("_check")).disabled  # those numbers are spent
+
+
+@pytest.mark.parametrize(
+    ("name", "offered"), [("run-rates", False), ("run-overfit", False), ("run-stories", True)]
+)
+def test_new_numbers_are_offered_only_where_there_are_others(
+    open_page: OpenPage, name: str, offered: bool
+) -> None:
+    at = open_one(open_page, name)
+    assert any((b.key or "").endswith("_new") for b in at.button) == offered
+
+
+def test_a_folder_that_can_not_be_written_stops_no_exercise(
+    open_page: OpenPage, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from engine.exercise_store import SeenStore
+
+    def full(*_args: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(SeenStore, "_change", full)
+    at = press(press(press(open_one(open_page, "minus-log"), "hint"), "hint"), "solve")
+    assert at.latex
+    at = press(at, "new")
+    at = type_in(at, right_answer("minus-log", 5))
+    assert at.success and done(home, "minus-log").right  # type: ignore[attr-defined]
+
+
 def test_a_wrong_choice_says_why_and_brings_new_numbers(open_page: OpenPage, home: Path) -> None:
     answer = exercise("inputs-and-targets", 4).answer
     assert isinstance(answer, Choice)

@@ -12,14 +12,15 @@ from streamlit.testing.v1 import AppTest
 
 from engine import experiments
 from engine.experiments import LARGER, STUDIES, larger_spec, size_of_spec, study_specs
-from engine.findings import find, split_larger
+from engine.findings import find
 from engine.outcomes import Outcome, Shipped
 from engine.plan import parameter_count
 from engine.predictions import Predictions
 from engine.run_queue import RunQueue
 from engine.runs import RunSpec, RunStore
+from engine.study_laws import split_larger
 from tests.pages.conftest import OpenPage, component, plotly
-from tests.pages.made_runs import MINE, said, set_status
+from tests.pages.made_runs import MINE, said, set_status, write_records
 from ui import experiment_view
 from ui.experiment_words import words_of
 
@@ -101,8 +102,7 @@ def own_runs(home: Path, study: str, *, state: str = "finished", larger: bool = 
     store, found = RunStore(home), []
     for i, spec in enumerate(all_specs(study) if larger else study_specs(study)):
         run_id = store.create(spec, MINE)
-        lines = "".join(json.dumps(r) + "\n" for r in made_records(spec, i))
-        (home / "runs" / run_id / "metrics.jsonl").write_text(lines, "utf-8")
+        write_records(home, run_id, made_records(spec, i))
         set_status(home, run_id, state=state, step=spec.train.steps)
         found.append(run_id)
     return found
@@ -282,7 +282,7 @@ def test_after_a_killed_worker_it_goes_on(open_page: OpenPage, loupe_home: Path)
     first, second = own_runs(loupe_home, "held-out")
     set_status(loupe_home, second, state="failed", step=100, message="The training process was killed.")
     at = opened(open_page, "held-out")
-    assert "1 of 2 runs are done" in said(at)
+    assert "1 of 2 runs done" in said(at)
     at.button(key="experiments_go_on").click().run()
     assert RunStore(loupe_home).info(second).state == "queued"
     assert RunStore(loupe_home).info(first).state == "finished"
@@ -294,9 +294,9 @@ def test_a_killed_run_is_not_counted_as_done_while_the_others_go_on(
     predict(loupe_home, "held-out")
     first, second = own_runs(loupe_home, "held-out", state="queued")
     set_status(loupe_home, second, state="failed", step=100, message="The training process was killed.")
-    assert "0 of 2 runs are done, 1 broke off" in said(opened(open_page, "held-out"))
+    assert "0 of 2 runs done, 1 broke off" in said(opened(open_page, "held-out"))
     set_status(loupe_home, second, state="finished", step=500)
-    assert "1 of 2 runs are done, 1 wait" in said(opened(open_page, "held-out"))
+    assert "1 of 2 runs done, 1 wait" in said(opened(open_page, "held-out"))
 
 
 def test_runs_out_of_a_file_are_no_result_of_ones_own(open_page: OpenPage, loupe_home: Path) -> None:

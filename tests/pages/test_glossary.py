@@ -142,19 +142,23 @@ def test_every_word_is_seen_on_a_page_that_lists_words() -> None:
         assert all(glossary.words_of(PLACES[place].page) for place in word.see), name
 
 
-@pytest.mark.parametrize("name", [info.name for info in nav.PAGES])
-def test_the_sidebar_links_each_word(open_page: OpenPage, name: str) -> None:
-    at = open_page(name)
-    assert not at.exception
-    links = {link.proto.query_string for link in at.sidebar.get("page_link") if link.proto.page == "glossary"}
-    assert {f"word={word}" for word in glossary.words_of(name)} <= links
-
-
-@pytest.mark.parametrize("name", [name for name, place in PLACES.items() if place.key])
-def test_a_place_is_a_view_of_its_page(open_page: OpenPage, name: str) -> None:
-    place = PLACES[name]
-    at = open_page(place.page, query=place.query)
-    assert not at.exception and at.session_state[place.key] == place.view
+def test_the_sidebar_links_each_word_of_a_page_and_its_places_are_views(open_page: OpenPage) -> None:
+    """One visit to each page answers both: they are many, and slow to open."""
+    at = open_page("home")
+    for name in [info.name for info in nav.PAGES]:
+        at.query_params.clear()
+        at.switch_page(nav.file_of(name)).run()
+        assert not at.exception, name
+        links = {
+            link.proto.query_string for link in at.sidebar.get("page_link") if link.proto.page == "glossary"
+        }
+        assert {f"word={word}" for word in glossary.words_of(name)} <= links, name
+        for place in [place for place in PLACES.values() if place.page == name and place.key]:
+            for key, value in place.query.items():
+                at.query_params[key] = value
+            at.run()
+            assert not at.exception and at.session_state["_page"] == name, place
+            assert at.session_state[place.key] == place.view, place
 
 
 def test_a_place_has_a_name(language: str) -> None:

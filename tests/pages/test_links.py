@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -136,23 +136,53 @@ VIEWS = {
 }  # fmt: skip
 
 
-def each_view(open_page: OpenPage, name: str, **query: str) -> Iterator[AppTest]:
-    """The page in each of its views, each in a session of its own."""
-    first = open_page(name, query=query, text=STORY)
-    yield first
-    key = VIEWS.get(name)
-    _, options = first.session_state["_choices"].get(key, ("", {}))
-    for view in list(options)[1:]:
-        yield open_page(name, query={**query, str(key): view}, text=STORY)
+class Seen(NamedTuple):
+    """What a page drew in one of its views."""
+
+    view: str
+    inputs: list[str]
+    choices: set[str]
+    session: set[str]
+
+
+_SEEN: dict[str, list[Seen]] = {}
+
+
+def straight(name: str, **query: str) -> AppTest:
+    """A page as the first of a session, as a student's browser opens a link; `open_page` comes from home."""
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    at.session_state["text"] = STORY
+    for key, value in query.items():
+        at.query_params[key] = value
+    return at.switch_page(f"pages/{name}.py").run()
+
+
+def seen(name: str) -> list[Seen]:
+    """The page in each of its views, one after the other in one session; looked at once."""
+    if name not in _SEEN:
+        at, key = straight(name), VIEWS.get(name, "")
+        found = [look(at, "")]
+        for view in list(at.session_state["_choices"].get(key, ("", {}))[1])[1:]:
+            at.query_params[key] = view
+            found.append(look(at.run(), view))
+            assert at.session_state[key] == view
+        _SEEN[name] = found
+    return _SEEN[name]
+
+
+def look(at: AppTest, view: str) -> Seen:
+    assert not at.exception, (view, at.exception[0].value)
+    state = at.session_state
+    return Seen(view, inputs_on(at), set(state["_choices"]), set(map(str, state)))
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_input_that_a_page_draws_is_known(open_page: OpenPage, name: str) -> None:
-    for at in each_view(open_page, name):
-        in_address = set(at.session_state["_choices"]) | BOUND
+    for drawn in seen(name):
+        in_address = drawn.choices | BOUND
         unknown = [
             key
-            for key in inputs_on(at)
+            for key in drawn.inputs
             if not (link_settings.setting(name, key) or unshared(key) or key in in_address)
         ]
         assert not unknown, f"put them into ui/link_settings.py, under {name}"
@@ -212,19 +242,21 @@ def odd_value(kind: link_kinds.Setting) -> Any:
 def test_values_that_no_page_has_break_nothing(open_page: OpenPage, name: str) -> None:
     """The right type and within the widest range, but not on this page: the page answers with its own."""
     patterns = link_settings.SETTINGS[name]
-    later = any("*" in pattern for pattern in patterns)
-    known = [key for at in each_view(open_page, name) for key in at.session_state] if later else []
+    views = seen(name)
+    known = set().union(*(drawn.session for drawn in views))
     odd = {
         key: odd_value(kind)
         for pattern in patterns
         for key in ([k for k in known if link_settings._matches(pattern, k)] if "*" in pattern else [pattern])
         if (kind := link_settings.setting(name, key))
     }
-    for at in each_view(open_page, name, set=link_settings.written(odd)):
+    for drawn in views:
+        view = {VIEWS[name]: drawn.view} if drawn.view else {}
+        at = straight(name, set=link_settings.written(odd), **view)
         assert not at.exception, (at.exception[0].value, at.exception[0].stack_trace)
         assert at.title
     half = {key: odd[key] for key in sorted(odd)[::2]}  # what one setting makes harmless, may hide another
-    assert not open_page(name, query={"set": link_settings.written(half)}, text=STORY).exception
+    assert not straight(name, set=link_settings.written(half)).exception
 
 
 @pytest.mark.parametrize(
@@ -235,7 +267,7 @@ def test_values_that_no_page_has_break_nothing(open_page: OpenPage, name: str) -
             '{"attention_dim": ' + "9" * 4500 + "}"],
 )  # fmt: skip
 def test_hostile_settings_are_one_sentence(open_page: OpenPage, raw: str) -> None:
-    at = open_page("attention", query={"set": raw}, text=STORY)
+    at = straight("attention", set=raw)
     assert not at.exception and at.title[0].value == "Attention"
     said = [
         caption.value

@@ -26,7 +26,7 @@ from engine.sampling import next_logits
 from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
 from tests.pages.conftest import OpenPage, Pair, component, plotly
 from tests.pages.tiny import array, save_tiny
-from ui import hiding, masking_pair, masking_sentence, resources, worked_masking
+from ui import hiding, masking_pair, masking_sentence, passes, resources, worked_masking
 from ui.lesson import brief
 from ui.masking_pair import NURSERY
 from ui.worked import tex
@@ -250,7 +250,7 @@ def test_what_is_scored_and_what_it_is_called(open_page: OpenPage, models: Pair)
     assert [value.split(" (")[0] for value in scored] == [f"{n - 1} of {n}", f"1 of {n}"]
     ids = models[0].tokenizer.encode(STORY)
     labels = {metric.label: metric.value for metric in at.metric}
-    found = next_token_scores(resources.traced(resources.shipped_models()[0], STORY).logits, ids)
+    found = next_token_scores(passes.traced(resources.shipped_models()[0], STORY).logits, ids)
     assert labels["Loss, nats per token"] == format_number(found.loss)
     assert "Masked-token loss, nats per hidden token" in labels
     assert not any("perplexity" in label.lower() for label in labels)

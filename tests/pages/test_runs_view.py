@@ -12,17 +12,16 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine import corpus as texts
-from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, own_text
 from engine.run_queue import RunQueue
-from engine.runs import RunSpec, RunStore
-from engine.tokenizers import byte_tokenizer, char_tokenizer
+from engine.runs import RunStore
+from engine.tokenizers import char_tokenizer
+from tests.pages import made_runs
 from tests.pages.conftest import OpenPage, plotly
+from tests.pages.made_runs import MINE, STORY, YOURS, make_run, set_status
 from ui import runs_choice, runs_files
 
-MINE, YOURS = "a" * 32, "b" * 32
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
-STORY = "Once upon a time there was a fox. The fox had a hat and the hat had a hole. "
 
 
 @pytest.fixture(autouse=True)
@@ -63,16 +62,17 @@ def make(
     floor: float | None = None,
     **train: Any,
 ) -> str:
-    tokenizer = char_tokenizer(text) if chars else byte_tokenizer()
-    config = ModelConfig(tokenizer.model_vocab_size(objective), 16, 1, 1, 8, objective=objective)
-    spec = RunSpec(name, own_text(text, name="fox"), tokenizer, config, TrainConfig(**{"steps": 20, **train}))
-    run_id = RunStore(home).create(spec, owner)
-    folder = home / "runs" / run_id
-    records = evals(last, bits=objective == "clm", floor=floor) if last else []
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records), "utf-8")
-    status = json.loads((folder / "status.json").read_text("utf-8"))
-    status |= {"state": state, "step": 20 if last else 0, "message": ""}
-    (folder / "status.json").write_text(json.dumps(status), "utf-8")
+    run_id = make_run(
+        home,
+        owner,
+        name=name,
+        objective=objective,
+        corpus=own_text(text, name="fox"),
+        tokenizer=char_tokenizer(text) if chars else None,
+        records=evals(last, bits=objective == "clm", floor=floor) if last else None,
+        **train,
+    )
+    set_status(home, run_id, state=state, step=20 if last else 0, message="")
     return run_id
 
 
@@ -83,8 +83,7 @@ def open_runs(open_page: OpenPage, **query: str) -> AppTest:
 
 
 def said(at: AppTest) -> str:
-    kinds = ("title", "markdown", "caption", "text", "error", "warning", "info", "success", "metric")
-    return "\n".join(str(e.value) for kind in kinds for e in at.get(kind)).replace("\\", "")
+    return made_runs.said(at).replace("\\", "")
 
 
 def lines(at: AppTest, objective: str = "clm") -> list[dict[str, Any]]:

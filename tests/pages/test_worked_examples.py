@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -13,6 +13,12 @@ from ui.example_list import EXAMPLES
 from wording import LANGUAGES
 
 TOY = [slug for slug in EXAMPLES if slug not in ("gradient", "scaling", "balance")]  # can show real ones
+
+KINDS = ("vocabulary", "chain-rule", "tiny-attention", "fill-blank")  # any model, a causal one, a masked one
+WORDED = (  # their first inputs are words of the language
+    "vocabulary", "chain-rule", "five-words", "temperature", "softmax-twice", "sentence-loss", "fill-blank",
+    "crop", "generation",
+)  # fmt: skip
 
 # slug -> what its page must show with the numbers that it opens with
 PRINTED = {
@@ -97,8 +103,26 @@ WRONG = [
     ("generation", "write_table", "1, 2", "6 rows of 6"),
     ("scaling", "scale_n", "0", "above 0"),
     ("scaling", "scale_constants", "1, 2", "Five numbers"),
-    ("balance", "scale_constants", "1, 2, -1, 1, 1", "above 0"),
+    ("balance", "scale_constants", "1, 2, -1, 1, 1", "α must be above 0"),
+    ("balance", "balance_n", "1e308", "above 0 and finite"),
+    ("scaling", "scale_constants", "1, 2, 100, 1, 1", "so large"),
+    ("tiny-attention", "tiny_bias", "1000, 0, 0", "too large to write"),
+    ("tiny-attention", "tiny_embedding", "1e300, 1e300\n-1e300, 1\n0, 0", "too large to write"),
 ]
+
+
+class Seen(NamedTuple):
+    """An example as it opens.
+
+    Attributes:
+        text: its formulas, tables and captions.
+        lines: of the formulas, those that end in a number.
+        inputs: what its widgets hold.
+    """
+
+    text: str
+    lines: list[str]
+    inputs: dict[str, Any]
 
 
 def shown(at: AppTest) -> str:
@@ -129,49 +153,64 @@ def turn(at: AppTest, slug: str, **state: Any) -> AppTest:
     return at
 
 
+def model_for(slug: str) -> str:
+    """The small model that an example can read."""
+    return "tiny-mlm" if slug == "fill-blank" else "tiny-clm"
+
+
 def warned(at: AppTest) -> list[str]:
     return [w.value.replace("\\", "") for w in at.warning]
 
 
-def test_examples_open_with_the_printed_numbers(open_page: OpenPage) -> None:
-    at = open_page("examples")
-    assert list(PRINTED) == sorted(PRINTED, key=list(EXAMPLES).index) and PRINTED.keys() == EXAMPLES.keys()
-    for slug in EXAMPLES:
-        text = shown(turn(at, slug))
-        assert not at.warning and at.latex, slug
-        assert [f"{slug}: {wanted}" for wanted in PRINTED[slug] if wanted not in text] == []
+_FIRST: dict[str, Seen] = {}
 
 
-def test_examples_open_in_every_other_language(open_page: OpenPage) -> None:
-    for language in [name for name in LANGUAGES if name != "en"]:
-        at = open_page("examples", lang=language)
-        assert at.title[0].value == "Ejemplos resueltos"
+def first(open_page: OpenPage) -> dict[str, Seen]:
+    """All examples as they open, looked at once for all tests."""
+    if not _FIRST:
+        at = open_page("examples")
         for slug in EXAMPLES:
             turn(at, slug)
             assert not at.warning and at.latex, slug
+            widgets = [*at.text_input, *at.text_area, *at.number_input]
+            _FIRST[slug] = Seen(shown(at), numeric_lines(at), {str(w.key): w.value for w in widgets})
+    return _FIRST
+
+
+def test_examples_open_with_the_printed_numbers(open_page: OpenPage) -> None:
+    assert list(PRINTED) == sorted(PRINTED, key=list(EXAMPLES).index) and PRINTED.keys() == EXAMPLES.keys()
+    for slug, seen in first(open_page).items():
+        assert [f"{slug}: {wanted}" for wanted in PRINTED[slug] if wanted not in seen.text] == []
+
+
+def test_examples_whose_inputs_are_words_open_in_every_other_language(open_page: OpenPage) -> None:
+    for language in [name for name in LANGUAGES if name != "en"]:
+        at = open_page("examples", lang=language)
+        assert at.title[0].value == "Ejemplos resueltos"
+        for slug in WORDED:
+            turn(at, slug)
+            assert not at.warning and at.latex, slug
+            assert shown(at) != first(open_page)[slug].text
 
 
 def test_every_line_follows_the_inputs(open_page: OpenPage) -> None:
     assert EDITS.keys() == EXAMPLES.keys()
-    at = open_page("examples")
-    before = {slug: numeric_lines(turn(at, slug)) for slug in EXAMPLES}
+    before, at = first(open_page), open_page("examples")
     for slug, edits in EDITS.items():
         after = numeric_lines(turn(at, slug, **{f"example_{key}": value for key, value in edits.items()}))
         assert not at.warning, warned(at)
-        assert before[slug] and after
-        assert [f"{slug}: {line}" for line in after if line in before[slug]] == []
+        assert before[slug].lines and after
+        assert [f"{slug}: {line}" for line in after if line in before[slug].lines] == []
 
 
-@pytest.mark.parametrize("slug", dict.fromkeys(row[0] for row in WRONG))
-def test_what_does_not_fit_is_a_sentence(open_page: OpenPage, slug: str) -> None:
-    at = open_page("examples")
-    for _, key, value, says in (row for row in WRONG if row[0] == slug):
-        turn(at, slug)
-        kept = at.session_state[f"example_{key}"]
-        turn(at, slug, **{f"example_{key}": value})
-        assert [says in sentence for sentence in warned(at)] == [True], (slug, key, value, warned(at))
-        assert component(at, f"examples_flow_{EXAMPLES[slug].flow}")  # the page goes on below it
-        assert not turn(at, slug, **{f"example_{key}": kept}).warning
+def test_what_does_not_fit_is_a_sentence(open_page: OpenPage) -> None:
+    at, fits = open_page("examples"), first(open_page)
+    for slug in dict.fromkeys(row[0] for row in WRONG):
+        for _, key, value, says in (row for row in WRONG if row[0] == slug):
+            turn(at, slug, **fits[slug].inputs | {f"example_{key}": value})
+            assert [says in sentence for sentence in warned(at)] == [True], (slug, key, value, warned(at))
+            assert component(at, f"examples_flow_{EXAMPLES[slug].flow}")  # the page goes on below it
+        assert not turn(at, slug, **fits[slug].inputs).warning
 
 
 def test_probabilities_of_0_and_1_are_no_error(open_page: OpenPage) -> None:
@@ -232,15 +271,6 @@ def test_new_random_numbers_fill_the_tiny_model(open_page: OpenPage) -> None:
     assert not at.exception and not at.warning and shown(at) != before
 
 
-def test_real_numbers_of_a_model(open_page: OpenPage, models: Pair) -> None:
-    at = open_page("examples", model="tiny-clm")
-    toy = {slug: shown(turn(at, slug)) for slug in TOY}
-    for slug in TOY:
-        kind = "tiny-mlm" if slug == "fill-blank" else "tiny-clm"
-        assert shown(turn(at, slug, model=kind, real=True)) != toy[slug], slug
-        assert not at.warning and not at.info, slug
-
-
 def test_a_model_whose_training_was_not_kept_has_no_budget(open_page: OpenPage, models: Pair) -> None:
     at = opened(open_page, "balance", model="tiny-clm", real=True)
     assert "was not kept" in at.info[0].value and r"5.76\times10^{23}" in shown(at)
@@ -267,7 +297,7 @@ def test_without_a_model_the_toy_numbers_stay_and_a_way_out_is_there(
     open_page: OpenPage, shelf: Path
 ) -> None:
     at = open_page("examples", real=True)
-    for slug in TOY:
+    for slug in KINDS:
         turn(at, slug, real=True)
         assert "no model yet" in at.info[0].value and at.latex, slug
 
@@ -283,22 +313,21 @@ def test_a_model_of_the_other_kind_is_said_and_the_fitting_one_offered(
     assert "causal model" in at.info[0].value and at.button(key="example_use_tiny-clm")
 
 
-@pytest.mark.parametrize("text", ["", "a"])
-def test_a_text_that_is_too_short_keeps_the_toy_numbers(open_page: OpenPage, models: Pair, text: str) -> None:
+def test_a_text_that_is_too_short_keeps_the_toy_numbers(open_page: OpenPage, models: Pair) -> None:
     at = open_page("examples", model="tiny-clm")
-    for slug in TOY:
-        kind = "tiny-mlm" if slug == "fill-blank" else "tiny-clm"
-        turn(at, slug, model=kind, real=True, text=text)
-        assert at.latex and not at.warning, slug
-        if at.info:
-            at.button(key="example_use_text").click().run()
-            assert not at.exception and not at.info, slug
+    for text, slugs in (("a", TOY), ("", KINDS)):
+        for slug in slugs:
+            turn(at, slug, model=model_for(slug), real=True, text=text)
+            assert at.latex and not at.warning, slug
+            assert at.info or text, slug
+    at.button(key="example_use_text").click().run()
+    assert not at.exception and not at.info and at.latex
 
 
 @pytest.mark.parametrize("text", ["Once " * 3000, "👩‍👩‍👧 $x$ <b> *s* " * 3], ids=["long", "marks"])
 def test_real_numbers_of_long_and_strange_texts(open_page: OpenPage, models: Pair, text: str) -> None:
-    at = open_page("examples", model="tiny-clm")
+    toy, at = first(open_page), open_page("examples", model="tiny-clm")
     for slug in TOY:
-        kind = "tiny-mlm" if slug == "fill-blank" else "tiny-clm"
-        turn(at, slug, model=kind, real=True, text=text)
+        turn(at, slug, model=model_for(slug), real=True, text=text)
         assert at.latex and not at.warning and not at.info, slug
+        assert shown(at) != toy[slug].text, slug

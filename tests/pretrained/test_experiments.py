@@ -5,9 +5,10 @@ import math
 import pytest
 
 from engine.experiments import STUDIES, larger_spec, study_specs
-from engine.findings import find, law_of, loss_of, split_larger
+from engine.findings import find
 from engine.outcomes import Shipped, read_shipped
 from engine.scaling import floor_interval
+from engine.study_laws import law_of, loss_of, split_larger
 
 
 def shipped(study: str) -> Shipped:

@@ -176,3 +176,11 @@ def test_labels_square_and_key_fill_the_picture(tokens):
     rest = fig.layout.height - square  # the labels on top, upright from 17 on, both titles and the key
     assert rest == pytest.approx(label * (0.7 if n <= 16 else 1) + 138, abs=2)
     assert square / len(fig.layout.yaxis.tickvals) > 14  # pixels for a line of 12
+
+
+def test_a_narrow_map_is_lower_and_its_key_has_fewer_numbers() -> None:
+    wide = viz.attention_map(["a", "b"], causal(2), objective="clm", query=1)
+    narrow = viz.attention_map(["a", "b"], causal(2), objective="clm", query=1, width=300)
+    assert narrow.layout.width == 300
+    assert wide.layout.height - narrow.layout.height == wide.layout.width - 300  # no hole above the square
+    assert len(narrow.data[0].colorbar.tickvals) < len(wide.data[0].colorbar.tickvals)

@@ -1,0 +1,73 @@
+"""What a model makes of a text: the window of it that it reads, and all that one pass over it computes.
+
+Cached and shared by all people, like the models themselves: read-only.
+"""
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from ui import resources
+from ui.resources import ModelRef
+
+if TYPE_CHECKING:  # these import torch: 1.5 s that the first picture does not wait for
+    from engine.tokenizers import Token
+    from engine.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """The tokens of a text that a model reads: the last `context_length`. Position t is row t of a `Trace`.
+
+    Attributes:
+        segments: tokens in groups that are whole graphemes, for `token_strip`.
+        n_tokens: how many the whole text has.
+        unused: how many at its start are not read.
+    """
+
+    segments: list[list["Token"]]
+    n_tokens: int
+    unused: int
+
+    @property
+    def tokens(self) -> list["Token"]:
+        """The tokens that are read, in order."""
+        return [token for segment in self.segments for token in segment]
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def window(ref: ModelRef, text: str) -> Window:
+    """Cut a text into the tokens that the model reads; needs neither weights nor torch."""
+    from engine.tokens import whole_graphemes
+
+    tokens, unused = resources.tokenizer(ref).ending(text, ref.context_length)
+    return Window(whole_graphemes(tokens, text), unused + len(tokens), unused)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def traced(
+    ref: ModelRef,
+    text: str,
+    ablate: tuple[tuple[int, int], ...] = (),
+    hidden: tuple[int, ...] = (),
+    ablate_parts: tuple[tuple[str, int], ...] = (),
+) -> "Trace":
+    """Everything that one pass over a text computes, see `engine.trace`. Its arrays can't be changed."""
+    from engine.trace import trace
+
+    checkpoint = resources.load(ref)
+    result = trace(
+        checkpoint.model,
+        checkpoint.tokenizer,
+        text,
+        ablate=ablate,
+        ablate_parts=ablate_parts,
+        hidden=hidden,
+    )
+    for field in fields(result):
+        value = getattr(result, field.name)
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+    return result
