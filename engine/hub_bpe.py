@@ -5,7 +5,7 @@ which pairs may merge, and in what order. Both agree if, for every token, the pa
 just before that token is one that the list allows, and no token's pairs stand between another's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -91,7 +91,7 @@ def _read(content: Mapping[str, Any]) -> Bpe:
         if model.get(name):
             raise ValueError(say("tokenizer_setting", name=name, value=repr(model[name])[:80]))
     pattern, nfc = _pattern(content.get("pre_tokenizer")), _nfc(content.get("normalizer"))
-    added = tuple(_added(one) for one in content.get("added_tokens") or ())
+    added = _all_added(content.get("added_tokens") or (), model["vocab"])
     vocab = _vocabulary(model["vocab"])
     ranks, pairs = _ranks(vocab, [_pair(merge) for merge in model["merges"]])
     _check_merges(ranks, pairs)
@@ -133,8 +133,10 @@ def _vocabulary(vocab: Mapping[str, int]) -> dict[bytes, int]:
 
 
 def _pair(merge: str | list[str]) -> tuple[bytes, bytes]:
-    first, second = merge.split(" ") if isinstance(merge, str) else merge
-    return _bytes(first), _bytes(second)
+    parts = merge.split(" ") if isinstance(merge, str) else merge
+    if len(parts) != 2:
+        raise TypeError(merge)
+    return _bytes(parts[0]), _bytes(parts[1])
 
 
 def _ranks(
@@ -204,6 +206,17 @@ def _nfc(normalizer: Mapping[str, Any] | None) -> bool:
     if any(step["type"] != "NFC" for step in steps):
         raise ValueError(say("tokenizer_normalizer", kinds=", ".join(str(step["type"]) for step in steps)))
     return bool(steps)
+
+
+def _all_added(listed: Sequence[Mapping[str, Any]], vocab: Mapping[str, int]) -> tuple[Added, ...]:
+    """The added tokens; their ids must be those that they get when they are added one after the other."""
+    found: dict[str, Added] = {}
+    for one in map(_added, listed):
+        highest = max((other.id for other in found.values()), default=-1)
+        if one.id != vocab.get(one.text, max(highest + 1, len(vocab))) or one.text in found:
+            raise ValueError(say("tokenizer_added_id", token=one.text[:80], id=one.id))
+        found[one.text] = one
+    return tuple(found.values())
 
 
 def _added(one: Mapping[str, Any]) -> Added:

@@ -146,15 +146,17 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=list(MODELS), help=f"of {', '.join(MODELS)}")
     parser.add_argument("--steps", type=int, default=RECIPE.steps)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--only", choices=["train", "measure"], help="one half of the work; else both")
+    parser.add_argument("--only", choices=["train", "measure", "cards"], help="a part of the work; else all")
     parser.add_argument("--out", type=Path, default=FOLDER)
     arguments = parser.parse_args()
     recipe = TrainConfig.from_json({**RECIPE.to_json(), "steps": arguments.steps})
     for name in arguments.names:
-        if arguments.only != "measure":
+        if arguments.only in (None, "train"):
             make(name, recipe, arguments.out, arguments.device)
-        if arguments.only != "train":
+        if arguments.only in (None, "measure"):
             print(measure(name, arguments.out), flush=True)
+        if arguments.only == "cards":
+            write_cards(arguments.out / name, load_checkpoint(arguments.out / name), made_from())
 
 
 if __name__ == "__main__":

@@ -41,9 +41,9 @@ def _choose(looked: Looked) -> tuple[int, int | None]:
         ids = [looked.target, *(i for i in ids if i != looked.target)]
     others = [NOTHING, *ids]
     about = (looked.ref.id, looked.text, looked.position)
-    if st.session_state.get("_inside_about") != about:  # another place has another truth
-        st.session_state["_inside_about"] = about
+    if st.session_state.get("_inside_about", about) != about:  # another place has another truth
         st.session_state[TOKEN], st.session_state[AGAINST] = ids[0], NOTHING
+    st.session_state["_inside_about"] = about  # what stands there at first is a link's
     inside_text.allowed(TOKEN, ids, ids[0])
     inside_text.allowed(AGAINST, others, NOTHING)
 

@@ -57,3 +57,23 @@ def test_steps_are_brought_into_order_by_keyboard(server: Server, browse: Browse
     expect(page.get_by_role("status").filter(has_text="Right.")).to_be_visible()
     settle(page)
     assert axe(page) == []
+
+
+def test_back_returns_to_the_exercise_before_and_to_the_list(server: Server, browse: Browse) -> None:
+    page = browse()
+    open_at(page, f"{server.url}/exercises?lang=en")
+    page.get_by_role("button", name="Softmax of three logits").click()
+    expect(page.get_by_role("heading", name="Softmax of three logits")).to_be_visible()
+    settle(page)
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.get_by_role("heading", name="Sigmoid as a softmax of two")).to_be_visible()
+    for heading in ("Softmax of three logits", "Tokens and vectors: "):
+        settle(page)
+        page.wait_for_timeout(2200)  # a browser may send an older address for as long, see ui.address
+        page.go_back()
+        expect(page.get_by_role("heading", name=heading)).to_be_visible()
+    settle(page)
+    page.wait_for_timeout(2200)
+    page.go_forward()
+    expect(page.get_by_role("heading", name="Softmax of three logits")).to_be_visible()
+    no_exception(page)

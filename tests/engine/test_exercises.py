@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from engine.exercise import Choice, Ids, Number, Option, Order, RunTask, concept, generator, seed_of
-from engine.exercise_list import IDS, TOPICS, exercise
+from engine.exercise_list import IDS, TOPICS, exercise, has_other_numbers
 from engine.marking import mark_choice, mark_ids, mark_number, mark_order, rounded, tolerance
 
 ROOT = Path(__file__).parents[2]
@@ -291,6 +291,39 @@ def test_neighbours_begin_with_different_numbers() -> None:
     seeds = {seed_of(f"{owner:032x}", name) for owner in range(30) for name in IDS}
     assert len(seeds) > 0.99 * 30 * len(IDS) and all(0 <= seed < 1_000_000 for seed in seeds)
     assert seed_of("a", "minus-log") == seed_of("a", "minus-log") != seed_of("b", "minus-log")
+
+
+def test_a_mistake_that_can_not_be_made_is_not_listed() -> None:
+    """Scores that add up to 0 can't be divided by their sum: nothing typed may be told that it did so."""
+    for name, of in (("softmax-three", "logits"), ("attention-weight", "dots")):
+        made = [exercise(name, seed) for seed in range(120)]
+        slip = {"softmax-three": "share_of_logits", "attention-weight": "share_of_scores"}[name]
+        none = [x for x in made if sum(x.values[of]) == 0]
+        assert none and all(slip not in {s.name for s in x.answer.slips} for x in none)  # type: ignore[union-attr]
+    for seed in range(120):
+        asked = exercise("none-masked", seed)
+        listed = {s.name: s.value for s in asked.answer.slips}  # type: ignore[union-attr]
+        if "times" in listed:
+            assert listed["times"] == pytest.approx(1 - asked.values["size"] * asked.values["share"])
+
+
+def test_the_most_frequent_pair_is_counted_beside_the_next() -> None:
+    for seed in SEEDS:
+        v = exercise("first-merge", seed).values
+        counts = pairs_of(v["text"])
+        assert [v["count"], v["next"]] == sorted(counts.values(), reverse=True)[:2]
+        assert counts[v["pair"]] == v["count"]
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_other_numbers_are_promised_only_where_there_are_some(name: str) -> None:
+    a, b = (repr(exercise(name, seed).values) for seed in (3, 9))
+    if name in CONCEPTS and name not in ("why-one-less", "slice-meaning") or name in ORDERS:
+        assert not has_other_numbers(name)
+    elif name in RUNS:
+        assert has_other_numbers(name) == (name == "run-stories")
+    else:
+        assert has_other_numbers(name) and a != b or name in ("utf8-bytes", "hide-future")
 
 
 def test_an_unknown_exercise_names_those_there_are() -> None:

@@ -103,6 +103,30 @@ def test_units_must_be_the_right_ones() -> None:
     assert mark_number("99 objetivos", Number(99, "targets", whole=True)).right
 
 
+def test_a_word_that_is_no_unit_is_no_try() -> None:
+    assert not mark_number("1.41 bananas", LOSS).marked and mark_number("1.41 bits", LOSS).marked
+
+
+@pytest.mark.parametrize("answer", [Number(13.46), HALF])
+def test_an_answer_without_a_unit_says_so(answer: Number) -> None:
+    verdict = mark_number("0.5 nats", answer)
+    assert (verdict.right, verdict.note, verdict.values) == (False, "no_unit", {"given": "nats"})
+
+
+@pytest.mark.parametrize(
+    "typed", ["1.41 (nats)", "1.41 ( nats per token )", "loss = 1.41", "p=1.41", "L ≈ 1.41"]
+)
+def test_brackets_and_a_name_before_it_don_t_matter(typed: str) -> None:
+    assert mark_number(typed, LOSS).right
+
+
+@pytest.mark.parametrize(
+    "typed", ["50 percent", "50 per cent", "50 por ciento", "50％", "50%", "50.0 Percent"]
+)
+def test_per_cent_may_be_written_out(typed: str) -> None:
+    assert mark_number(typed, HALF).right and not mark_number(typed, Number(50.0)).right
+
+
 def test_a_percentage_needs_its_sign() -> None:
     assert mark_number("50 %", HALF).right
     assert mark_number("50", HALF).note == "percent"
@@ -179,6 +203,8 @@ def test_a_list_may_be_separated_in_any_way(typed: str) -> None:
         "(4, 128, 32000)",
         "4,128,32000",
         "[4; 128; 32.000]",
+        "torch.Size([4, 128, 32000])",
+        "shape = (4, 128, 32000)",
     ],
 )
 def test_a_shape_may_have_marks_of_thousands(typed: str) -> None:

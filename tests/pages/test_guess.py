@@ -125,6 +125,7 @@ def test_chips_go_on_any_tokens_and_the_rest_is_told(open_page: OpenPage, models
     other = next(i for i in at.multiselect[0].options if i)  # options are names
     at.multiselect[0].select(other).run()
     assert not at.exception
+    assert at.multiselect[0].proto.select_all == 0  # Enter takes one token, not all that the search found
     assert at.number_input[1].value == 60
     assert f"{v - 1}" in next(c.value for c in at.caption if "chips are left" in c.value)
     at.number_input[1].set_value(99).run()

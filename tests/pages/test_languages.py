@@ -32,7 +32,7 @@ from ui.experiment_words import words_of
 
 WORD = re.compile(r"[^\W\d_]{2,}")
 NAMES_IN_MARKUP = re.compile(r'data-[\w-]+="[^"]*"')
-IN_STORIES = {"the end"}  # what the stories say, too
+IN_STORIES = {"the end", "the truth"}  # what the stories say, too
 PAGES = [info.name for info in nav.PAGES]
 STORY = "Once upon a time, there was a princess called Nora. She"
 LONG = STORY * 9

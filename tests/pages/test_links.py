@@ -5,17 +5,25 @@ import importlib
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import ROOT, OpenPage
+from engine.runs import RunStore
+from tests.pages.conftest import ROOT
 from ui import link_hidden, link_kinds, link_settings, nav
 
 PAGES = [info.name for info in nav.PAGES]
 STORY = "Once upon a time, there was a dog called Max. He"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunStore, "warm", lambda self: None)  # no worker need stand by
+
 
 INPUTS = {
     "slider", "select_slider", "selectbox", "multiselect", "segmented_control", "pills", "radio", "toggle",
@@ -76,9 +84,11 @@ def written_key(node: ast.expr, names: dict[str, Any]) -> str | None:
     return None
 
 
-def keyed(path: Path, kinds: set[str]) -> Iterator[tuple[str, int]]:
-    """Session keys of widgets that stand in a file, and the lines."""
+@cache
+def keyed_calls(path: Path) -> list[tuple[str, str, int]]:
+    """Calls that give a session key, in a file: what is called, the key, and the line."""
     tree = ast.parse(path.read_text("utf-8"))
+    found: list[tuple[str, str, int]] = []
     if path.parent.name == "pages":  # a page runs when it is imported
         names = {
             target.id: ast.literal_eval(node.value)
@@ -94,12 +104,16 @@ def keyed(path: Path, kinds: set[str]) -> Iterator[tuple[str, int]]:
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name not in kinds:
-            continue
         keys = [word.value for word in node.keywords if word.arg == "key"]
         bound = any(word.arg == "bind" for word in node.keywords)
         if keys and not bound and (key := written_key(keys[0], names)) is not None:
-            yield key, node.lineno
+            found.append((name, key, node.lineno))
+    return found
+
+
+def keyed(path: Path, kinds: set[str]) -> Iterator[tuple[str, int]]:
+    """Session keys of widgets of these kinds that stand in a file, and the lines."""
+    return ((key, line) for name, key, line in keyed_calls(path) if name in kinds)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +191,7 @@ def look(at: AppTest, view: str) -> Seen:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_input_that_a_page_draws_is_known(open_page: OpenPage, name: str) -> None:
+def test_every_input_that_a_page_draws_is_known(name: str) -> None:
     for drawn in seen(name):
         in_address = drawn.choices | BOUND
         unknown = [
@@ -239,7 +253,7 @@ def odd_value(kind: link_kinds.Setting) -> Any:
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if name in link_settings.SETTINGS])
-def test_values_that_no_page_has_break_nothing(open_page: OpenPage, name: str) -> None:
+def test_values_that_no_page_has_break_nothing(name: str) -> None:
     """The right type and within the widest range, but not on this page: the page answers with its own."""
     patterns = link_settings.SETTINGS[name]
     views = seen(name)
@@ -266,7 +280,7 @@ def test_values_that_no_page_has_break_nothing(open_page: OpenPage, name: str) -
             '{"attention_part": "a\\u0000b"}',
             '{"attention_dim": ' + "9" * 4500 + "}"],
 )  # fmt: skip
-def test_hostile_settings_are_one_sentence(open_page: OpenPage, raw: str) -> None:
+def test_hostile_settings_are_one_sentence(raw: str) -> None:
     at = straight("attention", set=raw)
     assert not at.exception and at.title[0].value == "Attention"
     said = [
@@ -278,14 +292,14 @@ def test_hostile_settings_are_one_sentence(open_page: OpenPage, raw: str) -> Non
     assert at.session_state["text"] == STORY
 
 
-def test_settings_are_there_when_the_page_is_drawn_and_then_theirs(open_page: OpenPage) -> None:
+def test_settings_are_there_when_the_page_is_drawn_and_then_theirs() -> None:
     wanted = {
         "attention_heads": [1, 2],
         "attention_query": 3,
         "attention_arithmetic": "output",
         "attention_dim": 7,
     }
-    at = open_page("attention", query={"set": json.dumps(wanted)}, text=STORY)
+    at = straight("attention", set=json.dumps(wanted))
     assert not at.exception
     assert (
         at.query_params["layer"] == "2" and at.query_params["head"] == "3" and at.query_params["pos"] == "3"
@@ -296,12 +310,17 @@ def test_settings_are_there_when_the_page_is_drawn_and_then_theirs(open_page: Op
     assert not [c for c in at.main.caption if "not fit" in c.value]
 
 
-def test_what_is_read_is_what_was_written(open_page: OpenPage) -> None:
-    at = open_page(
-        "inside", query={"set": json.dumps({"inside_off_1": ["MLP"], "inside_layer": 2})}, text=STORY
-    )
+def test_what_is_read_is_what_was_written() -> None:
+    at = straight("inside", set=json.dumps({"inside_off_1": ["MLP"], "inside_layer": 2}))
     assert not at.exception
     assert at.session_state["inside_layer"] == 2
+
+
+def test_what_a_page_resets_at_another_place_is_kept_as_the_link_says() -> None:
+    wanted = {"inside_token": 526, "inside_against": 409}  # the first of both is neither
+    at = straight("inside", inside="contributions", pos="13", set=json.dumps(wanted))
+    assert not at.exception and not [c for c in at.main.caption if "not fit" in c.value]
+    assert {key: at.selectbox(key=key).value for key in wanted} == wanted
 
 
 def hides(at: AppTest) -> str:
@@ -311,8 +330,8 @@ def hides(at: AppTest) -> str:
     )
 
 
-def test_hidden_views_are_not_offered_and_controls_not_drawn(open_page: OpenPage) -> None:
-    at = open_page("next_token", query={"hidden": "model.menu.look--table.next_token_strip"}, text=STORY)
+def test_hidden_views_are_not_offered_and_controls_not_drawn() -> None:
+    at = straight("next_token", hidden="model.menu.look--table.next_token_strip")
     assert ".st-key-model" in hides(at) and "stTopNav" in hides(at)
     label, options = at.session_state["_choices"]["look"]
     look = next(group for group in at.main.button_group if group.key == "look")
@@ -323,15 +342,15 @@ def test_hidden_views_are_not_offered_and_controls_not_drawn(open_page: OpenPage
     assert ".st-key-model" in hides(at)
 
 
-def test_a_locked_view_offers_no_way_out(open_page: OpenPage) -> None:
-    at = open_page("tokens", query={"hidden": "model.locked"}, text=STORY)
+def test_a_locked_view_offers_no_way_out() -> None:
+    at = straight("tokens", hidden="model.locked")
     assert not [button for button in at.button if button.key == "link_show"]
     assert any("teacher set up" in caption.value for caption in at.main.caption)
 
 
-def test_hostile_names_hide_nothing_and_say_so(open_page: OpenPage) -> None:
+def test_hostile_names_hide_nothing_and_say_so() -> None:
     raw = "x{}</style><script>.link_notice._owner." + "y" * 200 + ".people_kept"
-    at = open_page("tokens", query={"hidden": raw}, text=STORY)
+    at = straight("tokens", hidden=raw)
     assert not at.exception
     assert not hides(at)
     assert any("not known here" in caption.value for caption in at.main.caption)

@@ -1,5 +1,7 @@
 """The words of the exercises, in both languages and with any numbers; worked solutions end in the answer."""
 
+import json
+import math
 import re
 
 import pytest
@@ -121,6 +123,27 @@ def test_each_line_follows_from_the_one_before_as_it_is_written(name: str) -> No
         else:
             top, total, value = numbers[-3:]
             assert value == float(tex(top / total))
+
+
+@pytest.mark.parametrize("name", ["cross-entropy", "attention-weight"])
+def test_the_sum_below_the_line_is_written_out(name: str) -> None:
+    """Each term of the sum can be seen, and the exponentials as written give the line after."""
+    for seed in range(50):
+        asked = exercise(name, seed)
+        scores = asked.values["logits"] if name == "cross-entropy" else [d / 2 for d in asked.values["dots"]]
+        text = formula(asked)
+        assert " + ".join(f"e^{{{z:g}}}" for z in scores) in text
+        top, total, p = (float(x) for x in re.findall(r"\\frac{([\d.]+)}{([\d.]+)} = ([\d.]+)", text)[-1])
+        digits = len(f"{p}".lstrip("0."))
+        assert p == pytest.approx(top / total, rel=0.6 * 10.0 ** (1 - max(digits, 4)))
+        if name == "attention-weight":
+            keys = [json.loads(line.split("=")[1]) for line in asked.values["keys"].splitlines()]
+            for i, key in enumerate(keys):
+                terms = re.search(rf"k_{i} &= (.*?) = (-?\d+)", text)
+                assert terms and sum(int(x.strip("() ")) for x in terms[1].split("+")) == int(terms[2])
+                assert int(terms[2]) == sum(a * b for a, b in zip(asked.values["q"], key, strict=True))
+        else:
+            assert asked.answer.value == pytest.approx(-math.log(p), abs=6e-4)  # type: ignore[union-attr]
 
 
 def test_every_number_has_a_solution_and_every_topic_a_name(language: str) -> None:

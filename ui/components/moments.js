@@ -1,6 +1,6 @@
 // All kept moments of a training at once: a slider, and everything that changes with it, drawn without the server.
 const machines = new WeakMap()
-const LEFT = 46
+const LEFT = 46 // px where a rem has 16; so are all sizes below that `large` multiplies
 const SHORT = 11 // letters of a token beside a map
 const PACE = 420 // ms a moment while it plays
 
@@ -124,6 +124,7 @@ function drawChips(machine) {
 
 function show(machine) {
   const { data, part, root } = machine
+  machine.large = enlarged()
   const at = machine.at
   const step = data.steps[at]
   part("now").textContent = fill(data.words.step, { step: step.toLocaleString("en-US") })
@@ -253,11 +254,13 @@ function sample(machine) {
 
 function layout(machine) {
   const width = machine.part("plot").clientWidth
-  const right = width - (width < 420 ? 92 : 118)
+  const large = machine.large
+  const right = width - (width < 420 ? 92 : 118) * large
   const steps = machine.data.steps
   const curve = machine.data.curve.series.flatMap(line => line.x)
   const last = Math.max(place(Math.max(...steps, ...curve.slice(-1), 1)), 1)
-  return { width, left: LEFT, right, x: step => LEFT + place(step) / last * (right - LEFT), last }
+  const left = LEFT * large
+  return { width, left, right, x: step => left + place(step) / last * (right - left), last }
 }
 
 function plot(machine) {
@@ -272,12 +275,18 @@ function plot(machine) {
     family: style.fontFamily, mono: style.getPropertyValue("--st-code-font").trim() || "monospace" }
   canvas.setAttribute("aria-label", data.said[machine.at])
   canvas.setAttribute("role", "img") // not before it has a name
-  const losses = { top: 22, bottom: data.curve.series.length ? 140 : 22 }
-  const probs = { top: losses.bottom + (data.curve.series.length ? 30 : 0), bottom: height - 40 }
+  const large = machine.large
+  const losses = { top: 22 * large, bottom: (data.curve.series.length ? 140 : 22) * large }
+  const probs = { top: losses.bottom + (data.curve.series.length ? 30 * large : 0), bottom: height - 40 * large }
   if (data.curve.series.length) drawLosses(machine, pen, area, losses)
   drawProbs(machine, pen, area, probs)
   drawSteps(machine, pen, area, probs)
   for (const box of [losses, probs]) if (box.bottom > box.top) cursor(machine, pen, area, box.top, box.bottom)
+}
+
+// How much larger the page's letters are than usual: a projector's are.
+function enlarged() {
+  return (parseFloat(getComputedStyle(document.documentElement).fontSize) || 16) / 16
 }
 
 function fit(canvas, width, height) {
@@ -292,7 +301,7 @@ function fit(canvas, width, height) {
 }
 
 function words(machine, pen, text, x, y, { align = "left", base = "middle", bold = false, mono = false, size = 13 } = {}) {
-  pen.font = `${bold ? "600 " : ""}${size}px ${mono ? machine.ink.mono : machine.ink.family}`
+  pen.font = `${bold ? "600 " : ""}${size * machine.large}px ${mono ? machine.ink.mono : machine.ink.family}`
   pen.textAlign = align
   pen.textBaseline = base
   pen.fillStyle = machine.ink.text
@@ -301,7 +310,7 @@ function words(machine, pen, text, x, y, { align = "left", base = "middle", bold
 
 function frame(machine, pen, area, box, title, low, high, ticks) {
   const y = value => box.bottom - (value - low) / (high - low) * (box.bottom - box.top)
-  words(machine, pen, title, 0, box.top - 12, { bold: true })
+  words(machine, pen, title, 0, box.top - 12 * machine.large, { bold: true })
   pen.lineWidth = 1
   pen.setLineDash([])
   for (const tick of ticks) {
@@ -311,7 +320,7 @@ function frame(machine, pen, area, box, title, low, high, ticks) {
     pen.moveTo(area.left, at)
     pen.lineTo(area.right, at)
     pen.stroke()
-    words(machine, pen, String(Number(tick.toPrecision(6))), area.left - 7, at, { align: "right" })
+    words(machine, pen, String(Number(tick.toPrecision(6))), area.left - 7 * machine.large, at, { align: "right" })
   }
   pen.strokeStyle = "rgba(128, 136, 145, 0.8)"
   pen.strokeRect(area.left + 0.5, box.top + 0.5, area.right - area.left, box.bottom - box.top)
@@ -401,9 +410,9 @@ function dot(pen, x, y, r) {
 
 // Names at the ends of lines, pushed apart where they would lie on each other.
 function labels(machine, pen, area, box, ends, mono) {
-  const gap = 16
+  const gap = 16 * machine.large
   const sorted = [...ends].sort((a, b) => a.y - b.y)
-  let floor = box.top + 6
+  let floor = box.top + 6 * machine.large
   for (const end of sorted) { end.at = Math.max(end.y, floor); floor = end.at + gap }
   let over = Math.max(0, floor - gap - (box.bottom + 2))
   for (let i = sorted.length - 1; i >= 0 && over > 0; i--) {
@@ -429,7 +438,7 @@ function labels(machine, pen, area, box, ends, mono) {
       pen.setLineDash([])
     }
     const from = x + (line.color ? 18 : 3)
-    const letters = Math.max(4, Math.floor((area.width - from) / (mono ? 7.9 : 6.3)))
+    const letters = Math.max(4, Math.floor((area.width - from) / ((mono ? 7.9 : 6.3) * machine.large)))
     words(machine, pen, clip(line.name, letters), from, at, { mono, bold: line.came, size: 12.5 })
   }
 }
@@ -442,7 +451,7 @@ function drawSteps(machine, pen, area, box) {
   for (const tick of ticks.reverse()) {
     const x = area.x(tick)
     const text = tick.toLocaleString("en-US")
-    pen.font = `13px ${machine.ink.family}`
+    pen.font = `${13 * machine.large}px ${machine.ink.family}`
     const half = pen.measureText(text).width / 2
     if (x + half > edge - 8) continue
     edge = x - half
@@ -452,9 +461,9 @@ function drawSteps(machine, pen, area, box) {
     pen.moveTo(Math.round(x) + 0.5, box.bottom)
     pen.lineTo(Math.round(x) + 0.5, box.bottom + 4)
     pen.stroke()
-    words(machine, pen, text, x, box.bottom + 7, { align: "center", base: "top" })
+    words(machine, pen, text, x, box.bottom + 7 * machine.large, { align: "center", base: "top" })
   }
-  words(machine, pen, machine.data.words.axis, (area.left + area.right) / 2, box.bottom + 24, { align: "center", base: "top" })
+  words(machine, pen, machine.data.words.axis, (area.left + area.right) / 2, box.bottom + 24 * machine.large, { align: "center", base: "top" })
 }
 
 function cursor(machine, pen, area, top, bottom) {
@@ -478,9 +487,10 @@ function attention(machine) {
   const room = part("board").clientWidth
   if (room < 100 || !machine.ink) return
   const named = n <= 24
-  const left = named ? 98 : 30
-  const top = named ? 86 : 22
-  const cell = Math.max(2, Math.floor(Math.min(room - left - 6, 330) / n))
+  const large = machine.large
+  const left = (named ? 98 : 30) * large
+  const top = (named ? 86 : 22) * large
+  const cell = Math.max(2, Math.floor(Math.min(room - left - 6, 330 * large) / n))
   const side = cell * n
   const canvas = part("board").querySelector("canvas")
   const pen = fit(canvas, left + side + 8, top + side + 6)
@@ -500,7 +510,7 @@ function attention(machine) {
     words(machine, pen, clip(name, SHORT - 1), 0, 0, { mono: true, size: 12 })
     pen.restore()
   })
-  words(machine, pen, named ? data.words.columns : data.words.rows, left, named ? 6 : 10, { size: 12 })
+  words(machine, pen, named ? data.words.columns : data.words.rows, left, (named ? 6 : 10) * large, { size: 12 })
   pen.strokeStyle = color
   pen.lineWidth = 3
   pen.strokeRect(left - 1, top + row * cell - 1, (causal ? row + 1 : n) * cell + 1, cell + 1)
@@ -574,7 +584,7 @@ function listen(machine) {
   const drag = (box, left) => {
     const to = event => {
       const area = layout(machine)
-      const x = event.clientX - box.getBoundingClientRect().left + left
+      const x = event.clientX - box.getBoundingClientRect().left + left()
       let best = 0
       machine.data.steps.forEach((s, i) => {
         if (Math.abs(area.x(s) - x) < Math.abs(area.x(machine.data.steps[best]) - x)) best = i
@@ -591,8 +601,8 @@ function listen(machine) {
     box.onpointermove = event => { if (machine.drag) to(event) }
     box.onpointerup = box.onpointercancel = () => { machine.drag = false }
   }
-  drag(part("plot"), 0)
-  drag(part("track"), LEFT)
+  drag(part("plot"), () => 0)
+  drag(part("track"), () => LEFT * machine.large)
   part("track").onkeydown = event => {
     if (event.ctrlKey || event.metaKey || event.altKey) return
     const moves = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 4, PageDown: -4 }
