@@ -91,8 +91,8 @@ def _read(content: Mapping[str, Any]) -> Bpe:
         if model.get(name):
             raise ValueError(say("tokenizer_setting", name=name, value=repr(model[name])[:80]))
     pattern, nfc = _pattern(content.get("pre_tokenizer")), _nfc(content.get("normalizer"))
-    added = _all_added(content.get("added_tokens") or (), model["vocab"])
     vocab = _vocabulary(model["vocab"])
+    added = _all_added(content.get("added_tokens") or (), model["vocab"])
     ranks, pairs = _ranks(vocab, [_pair(merge) for merge in model["merges"]])
     _check_merges(ranks, pairs)
     ids = [vocab.get(data, -1) for data in ranks]

@@ -192,6 +192,30 @@ def test_components_never_turn_text_into_markup(path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "ui").rglob("*.html")), ids=name_of)
+def test_nothing_in_a_component_lacks_a_name_before_it_is_drawn(path: Path) -> None:
+    """Its script gives names; until it ran, an empty button is hidden and a picture is none."""
+    html, css = path.read_text("utf-8"), path.with_suffix(".css")
+    assert 'role="img"' not in html, "set it with the picture's name"
+    for attributes in re.findall(r"<button([^>]*)></button>", html):
+        called = re.search(r'class="(\w+)"', attributes)
+        rule = f".{called[1]}:empty" if called else "button:empty"
+        assert rule in css.read_text("utf-8"), f"{name_of(css)}: {rule} {{ display: none; }}"
+
+
+@pytest.mark.parametrize("path", all_sources(), ids=name_of)
+def test_torch_is_asked_for_before_its_parts(path: Path) -> None:
+    """Else a page and the thread that loads torch can wait for each other, see `ui.resources.warm_up`."""
+    asked: list[tuple[int, str]] = []
+    for node in run_time_nodes(tree(path)):
+        if isinstance(node, ast.Import):
+            asked += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            asked.append((node.lineno, node.module or ""))
+    first = [name for _, name in sorted(asked) if name.split(".")[0] == "torch"][:1]
+    assert first in ([], ["torch"]), f"{name_of(path)}: import torch first"
+
+
 def test_there_is_no_drawer_for_everything() -> None:
     drawers = {"utils", "util", "core", "common", "services", "helpers", "misc"}
     names = {part for path in all_sources() for part in (*path.relative_to(ROOT).parts[:-1], path.stem)}

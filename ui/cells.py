@@ -17,8 +17,13 @@ def safe_cell(text: str) -> str:
 
 
 def table_csv(table: pd.DataFrame) -> str:
-    """A table as CSV: names and texts made safe, numbers in full."""
+    """A table as CSV: names and texts made safe, numbers in full, what is missing left empty."""
     safe = table.rename(columns=lambda name: safe_cell(str(name)))
     texts = [name for name in safe.columns if not pd.api.types.is_numeric_dtype(safe[name])]
-    safe = safe.assign(**{name: [safe_cell(str(x)) for x in safe[name]] for name in texts})
+    safe = safe.assign(**{name: [_cell(x) for x in safe[name]] for name in texts})
     return safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
+
+
+def _cell(value: object) -> str:
+    missing = value is None or value is pd.NaT or (isinstance(value, float) and value != value)
+    return "" if missing else safe_cell(str(value))

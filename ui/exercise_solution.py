@@ -111,7 +111,8 @@ def _joint_digits(given: Numbers, value: float) -> str:
     v, n = given["V"], given["n_tokens"]
     power = n * math.log10(v)
     return aligned(
-        rf"\log_{{10}} {v}^{{{n}}} &= {n} \cdot \log_{{10}} {v} = {tex(power, 6)}",
+        rf"\log_{{10}} {v}^{{{n}}} &= {n} \cdot \log_{{10}} {v}",
+        f"&= {tex(power, 6)}",
         rf"{v}^{{{n}}} &\approx 10^{{{tex(power, 6)}}}",
         rf"{int(power)} + 1 &= {value:.0f}",
     )
@@ -161,17 +162,20 @@ def _batch_loss(given: Numbers, value: float) -> str:
     lines = []
     for i, (row, target, loss) in enumerate(zip(rows, targets, losses, strict=True)):
         terms = " + ".join(f"e^{{{x:g}}}" for x in row)
-        lines.append(rf"\ell_{i} &= \ln\left({terms}\right) - {row[target]:g} = {tex(loss, n)}")
+        lines.append(rf"\ell_{i} &= \ln\left({terms}\right) - {row[target]:g}")
+        lines.append(f"&= {tex(loss, n)}")
     written = [tex(loss, n) for loss in losses]
     mean = rf"\frac{{{written[0]} + {written[1]}}}{{2}}"
-    return aligned(*lines, rf"{text('loss')} &= {mean} = {tex(value)}\ \text{{nats}}")
+    return aligned(*lines, rf"{text('loss')} &= {mean}", rf"&= {tex(value)}\ \text{{nats}}")
 
 
 def _loss_gap(given: Numbers, value: float) -> str:
     best, worst = given["best"], given["worst"]
     return aligned(
-        r"-\ln p_{\min} + \ln p_{\max} &= z_{\max} - z_{\min}",
-        rf"&= {best} - {_signed(worst)} = {tex(value, 2)}\ \text{{nats}}",
+        r"&-\ln p_{\min} + \ln p_{\max}",  # short lines, for a telephone
+        r"&= z_{\max} - z_{\min}",
+        rf"&= {best} - {_signed(worst)}",
+        rf"&= {tex(value, 2)}\ \text{{nats}}",
     )
 
 
@@ -194,7 +198,8 @@ def _perplexity_of_tokens(given: Numbers, value: float) -> str:
     shown = tex(mean, tie(math.exp, mean, digits=4))
     logs = " ".join(rf"-\ln {p}" for p in probs)
     return aligned(
-        rf"{text('loss')} &= \frac{{{logs}}}{{{len(probs)}}} = {shown}",
+        rf"{text('loss')} &= \frac{{{logs}}}{{{len(probs)}}}",
+        f"&= {shown}",
         rf"{text('perplexity')} &= e^{{{shown}}} = {tex(value)}",
     )
 

@@ -30,6 +30,11 @@ def is_local(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
+def serves_only_here() -> bool:
+    """Whether the server answers only this machine. One that answers all can be called localhost, too."""
+    return is_local(f"http://{st.get_option('server.address') or '0.0.0.0'}")
+
+
 def lan() -> str | None:
     """This machine's address in the local network; None if there is none. Nothing is sent to find it.
 

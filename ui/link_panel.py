@@ -134,7 +134,8 @@ def where(key: str) -> str:
     typed = st.text_input(
         say("address"), link_address.in_network(own), key=key, max_chars=200, help=say("address_help")
     )
-    st.caption(say("only_here", command="streamlit run app.py --server.address 0.0.0.0"))
+    if link_address.serves_only_here():
+        st.caption(say("only_here", command="streamlit run app.py --server.address 0.0.0.0"))
     found = link_address.checked(typed)
     if found is None:
         st.warning(say("no_address"))

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -256,6 +256,38 @@ def _by_sidebar(page: Page, title: str) -> None:
     if more.is_visible() and not link.is_visible():
         more.click()
     link.click()
+
+
+def every_view(page: Page, key: str, names: Iterable[str]) -> Iterator[str]:
+    """Choose the views of an open page one after the other, as they stand in its menu of views.
+
+    Args:
+        page: open at the first of them, in English.
+        key: the menu's key, which is its name in the address.
+        names: all views, by their names in the address.
+    """
+    options = page.locator(f".st-key-{key} [role=radio]")
+    names = list(names)
+    expect(options).to_have_count(len(names))
+    for i, name in enumerate(names):
+        if i:
+            options.nth(i).click()
+            expect(page).to_have_url(re.compile(f"{key}={name}(&|$)"))
+        settle(page)
+        no_exception(page)
+        yield name
+
+
+def fits_a_phone(page: Page) -> None:
+    """Make the window as narrow as a phone and wide again: nothing may stick out of the page."""
+    size = page.viewport_size
+    assert size is not None
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function(
+        """() => { const main = document.querySelector("[data-testid=stMain]")
+          return main.clientWidth <= 390 && main.scrollWidth <= main.clientWidth }"""
+    )  # charts and lists find their new size a moment later
+    page.set_viewport_size(size)
 
 
 def no_exception(page: Page) -> None:

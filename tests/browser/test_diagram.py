@@ -2,27 +2,28 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, settle
+from tests.browser.conftest import (
+    Browse,
+    Server,
+    axe_in_both_themes,
+    fits_a_phone,
+    no_exception,
+    open_at,
+    settle,
+)
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
-def test_boxes_light_up_and_lead_to_their_pages(
-    server: Server, browse: Browse, scheme: str, width: int
-) -> None:
-    page = browse(scheme=scheme, width=width)
+def test_boxes_light_up_and_lead_to_their_pages(server: Server, browse: Browse) -> None:
+    page = browse()
     open_at(page, f"{server.url}/examples?example=softmax")
     boxes = page.locator(".st-key-examples_flow_flow .box")
     expect(boxes).to_have_count(8)
     expect(page.locator(".st-key-examples_flow_flow .box[aria-current=step]")).to_have_count(2)
     expect(page.locator('.box[data-box="softmax"]')).to_have_accessible_name(re.compile("^softmax. Opens: "))
-    assert page.evaluate(
-        "() => { const main = document.querySelector('[data-testid=stMain]');"
-        " return main.scrollWidth <= main.clientWidth }"
-    ), "nothing may stick out"
-    assert axe(page) == []
+    assert axe_in_both_themes(page) == []
+    fits_a_phone(page)
     boxes.nth(5).focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
@@ -40,3 +41,14 @@ def test_a_box_leads_to_another_example(server: Server, browse: Browse) -> None:
     expect(page.get_by_text("The slope of the loss in each score")).to_be_visible()
     settle(page)
     no_exception(page)
+
+
+def test_a_formula_that_is_too_wide_for_a_telephone_scrolls_with_keys(server: Server, browse: Browse) -> None:
+    page = browse(width=390)
+    open_at(page, f"{server.url}/examples?example=tiny-attention")
+    wide = page.locator(".katex-display[tabindex]")
+    expect(wide).to_have_count(1)
+    wide.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => document.activeElement.scrollLeft > 0")
+    assert axe(page) == []

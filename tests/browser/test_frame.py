@@ -2,13 +2,21 @@
 
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Browse, Server, axe, go_to, no_exception, open_at, running_server, settle
+from tests.browser.conftest import (
+    Browse,
+    Server,
+    axe_in_both_themes,
+    fits_a_phone,
+    go_to,
+    no_exception,
+    open_at,
+    running_server,
+    settle,
+)
 from ui import nav, session
 
 PAGES = nav.PAGES
@@ -66,34 +74,41 @@ def test_deep_link_as_the_very_first_request(tmp_path: Path, browse: Browse) -> 
         page.goto("about:blank")
 
 
-# The tests of these pages look at every view.
+# The tests of these pages look at every view, in both themes and at both widths.
 OWN_TESTS = {"tokens", "embeddings", "inside", "training", "masking", "generation"}
+TYPED = "a robot 👋🏽 $x$ <b>b</b>"
 
 
-def walk(page: Page, server: Server) -> Iterator[str]:
-    """Every page by the menu, one after the other, each when it is drawn."""
+def test_walk_all_pages_with_a_text_and_find_no_barrier(server: Server, browse: Browse) -> None:
+    """Each by the menu, in both themes, as wide as a desk and as narrow as a phone; the text stays."""
+    page = browse()
     open_at(page, server.url)
-    for info in PAGES:
+    box = text_box(page)
+    box.fill(TYPED)
+    box.press("Control+Enter")
+    expect(page).to_have_url(re.compile("text="))
+    for info in [*PAGES[1:], PAGES[0]]:
         go_to(page, info.title)
         expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(box).to_have_value(TYPED)
         no_exception(page)
-        yield info.name
+        if info.name not in OWN_TESTS:
+            assert not axe_in_both_themes(page), info.name
+        fits_a_phone(page)
+    page.reload()
+    expect(box).to_have_value(TYPED)
+    settle(page)
+    assert page.locator("[data-testid=stMain] b", has_text=re.compile("^b$")).count() == 0, (
+        "text became markup"
+    )
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_walk_all_pages_and_find_no_barrier(server: Server, browse: Browse, scheme: str) -> None:
-    page = browse(scheme=scheme)
-    barriers = {name: axe(page) for name in walk(page, server) if name not in OWN_TESTS}
-    assert not any(barriers.values()), barriers
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_open_menu_has_no_barrier(server: Server, browse: Browse, scheme: str) -> None:
-    page = browse(scheme=scheme)
+def test_the_open_menu_has_no_barrier(server: Server, browse: Browse) -> None:
+    page = browse()
     open_at(page, server.url)
     page.get_by_test_id("stTopNavSection").nth(1).press("Enter")
     expect(page.get_by_role("menuitem").first).to_be_visible()
-    assert not axe(page)
+    assert not axe_in_both_themes(page)
 
 
 def test_the_menu_works_by_keyboard_and_on_a_phone(server: Server, browse: Browse) -> None:
@@ -105,30 +120,12 @@ def test_the_menu_works_by_keyboard_and_on_a_phone(server: Server, browse: Brows
         no_exception(page)
 
 
-def test_narrow_screen_does_not_scroll_sideways(server: Server, browse: Browse) -> None:
+def test_no_page_opened_on_a_phone_scrolls_sideways(server: Server, browse: Browse) -> None:
     page = browse(width=390, height=844)
-    for info in PAGES:  # by address: the menu is folded away
-        open_at(page, address(server, info.name))
+    for name in ("home", "tokens", "lessons"):  # by address; the walk makes every page narrow
+        open_at(page, address(server, name))
         width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-        assert width <= 390, info.name
-
-
-def test_text_and_model_survive_pages_and_reload(server: Server, browse: Browse) -> None:
-    page = browse()
-    open_at(page, server.url)
-    box = text_box(page)
-    box.fill("a robot 👋🏽 $x$ <b>b</b>")
-    box.press("Control+Enter")
-    expect(page).to_have_url(re.compile("text="))
-    for info in [*PAGES[1:], PAGES[0]]:
-        go_to(page, info.title)
-        expect(box).to_have_value("a robot 👋🏽 $x$ <b>b</b>")
-    page.reload()
-    expect(box).to_have_value("a robot 👋🏽 $x$ <b>b</b>")
-    settle(page)
-    assert page.locator("[data-testid=stMain] b", has_text=re.compile("^b$")).count() == 0, (
-        "text became markup"
-    )
+        assert width <= 390, name
 
 
 def test_back_brings_the_earlier_text(server: Server, browse: Browse) -> None:

@@ -7,7 +7,17 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Browse, Server, axe, go_to, no_exception, open_at, settle
+from tests.browser.conftest import (
+    Browse,
+    Server,
+    axe_in_both_themes,
+    every_view,
+    fits_a_phone,
+    go_to,
+    no_exception,
+    open_at,
+    settle,
+)
 from ui import resources
 
 PROMPT = "Once upon a time, there was a"
@@ -248,6 +258,7 @@ def test_the_tree_grows_by_keyboard_and_its_path_becomes_text(server: Server, br
 
 
 VIEWS = {
+    "write": ".st-key-generation_stages",
     "waterfall": ".st-key-generation_waterfall .bars table",
     "strategies": ".st-key-strategies_run",
     "tree": ".st-key-generation_tree .tree .node",
@@ -255,41 +266,22 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize(
-    "view, scheme, width",
-    [("waterfall", "light", 1280), ("waterfall", "dark", 390), ("strategies", "dark", 1280),
-     ("tree", "light", 390), ("tree", "dark", 1280), ("draws", "light", 1280)],
-)  # fmt: skip
-def test_everyone_can_read_every_view(
-    server: Server, browse: Browse, view: str, scheme: str, width: int
-) -> None:
-    page = browse(scheme=scheme, width=width, height=800 if width > 400 else 844)
-    open_at(page, f"{server.url}/generation?lab={quote(view)}&text={quote(PROMPT)}")
-    expect(page.locator(VIEWS[view]).first).to_be_visible()
-    settle(page)
-    if view == "strategies":
-        run = page.locator(".st-key-strategies_run button")
-        run.click()
-        expect(page.locator(".loupe-strategies tbody tr")).to_have_count(14)
-        expect(run).to_have_text("Write again with a new seed")
-        settle(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    if width > 400:
-        box = page.locator(VIEWS[view]).first.bounding_box()
-        assert box is not None and box["y"] < 500, "the picture begins above the fold"
-    assert not axe(page)
-    no_exception(page)
-
-
-@pytest.mark.parametrize("scheme, width", [("dark", 1280), ("light", 390)])
-def test_everyone_can_read_it(server: Server, browse: Browse, scheme: str, width: int) -> None:
-    page = browse(scheme=scheme, width=width, height=800 if width > 400 else 844)
+def test_everyone_can_read_every_view(server: Server, browse: Browse) -> None:
+    page = browse()
     open_generation(server, page)
-    button(page, "draw").click()
-    expect(page.locator(".st-key-generation_dice .js-plotly-plot")).to_be_visible()
-    settle(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    if width > 400:
-        box = page.locator(".st-key-generation_stages").bounding_box()
-        assert box is not None and box["y"] < 500, "the picture begins above the fold"
-    assert not axe(page)
+    for view in every_view(page, "lab", VIEWS):
+        picture = page.locator(VIEWS[view]).first
+        expect(picture).to_be_visible()
+        box = picture.bounding_box()
+        assert box is not None and box["y"] < 500, f"the picture of {view} begins above the fold"
+        if view == "write":
+            button(page, "draw").click()
+            expect(page.locator(".st-key-generation_dice .js-plotly-plot")).to_be_visible()
+        if view == "strategies":
+            picture.get_by_role("button").click()
+            expect(page.locator(".loupe-strategies tbody tr")).to_have_count(14)
+            expect(picture.get_by_role("button")).to_have_text("Write again with a new seed")
+        settle(page)
+        assert not axe_in_both_themes(page), view
+        fits_a_phone(page)
+        no_exception(page)

@@ -5,7 +5,16 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Browse, Server, axe, no_exception, open_page, settle
+from tests.browser.conftest import (
+    Browse,
+    Server,
+    axe_in_both_themes,
+    every_view,
+    fits_a_phone,
+    no_exception,
+    open_page,
+    settle,
+)
 from ui import resources
 from viz import visible
 
@@ -132,13 +141,13 @@ def test_the_picture_of_all_heads_is_saved(server: Server, browse: Browse) -> No
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" and path.stat().st_size > 1000
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_every_view_is_accessible_and_fits(server: Server, browse: Browse, view: str) -> None:
-    for scheme, width in (("light", 1280), ("dark", 390)):
-        page = browse(scheme=scheme, width=width, height=844)
-        open_page(page, server, "inside", STORY, inside=view)
-        assert not axe(page)
-        assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+def test_every_view_is_accessible_and_fits(server: Server, browse: Browse) -> None:
+    page = browse()
+    open_page(page, server, "inside", STORY)
+    for view in every_view(page, "inside", VIEWS):
+        expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+        assert not axe_in_both_themes(page), view
+        fits_a_phone(page)
 
 
 def test_a_view_outlives_an_empty_text(server: Server, browse: Browse) -> None:

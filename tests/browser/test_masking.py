@@ -6,7 +6,17 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Browse, Server, axe, go_to, no_exception, open_at, settle
+from tests.browser.conftest import (
+    Browse,
+    Server,
+    axe,
+    axe_in_both_themes,
+    fits_a_phone,
+    go_to,
+    no_exception,
+    open_at,
+    settle,
+)
 from ui import resources
 
 STORY = "Once upon a time, there was a princess called Nora. She"
@@ -120,12 +130,10 @@ def test_markup_is_only_text(server: Server, browse: Browse) -> None:
     no_exception(page)
 
 
-@pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 1280), ("light", 390)])
-def test_everyone_can_read_it(server: Server, browse: Browse, scheme: str, width: int) -> None:
-    page = browse(scheme=scheme, width=width, height=800 if width > 400 else 844)
+def test_everyone_can_read_it(server: Server, browse: Browse) -> None:
+    page = browse()
     open_masking(server, page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    if width > 400:
-        box = page.locator(".st-key-masking_both").bounding_box()
-        assert box is not None and box["y"] < 500, "the picture begins above the fold"
-    assert not axe(page)
+    box = page.locator(".st-key-masking_both").bounding_box()
+    assert box is not None and box["y"] < 500, "the picture begins above the fold"
+    assert not axe_in_both_themes(page)
+    fits_a_phone(page)

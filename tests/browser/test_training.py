@@ -11,7 +11,16 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from engine.corpus import own_text
-from tests.browser.conftest import Browse, Server, axe, go_to, no_exception, open_at, running_server, settle
+from tests.browser.conftest import (
+    Browse,
+    Server,
+    axe_in_both_themes,
+    go_to,
+    no_exception,
+    open_at,
+    running_server,
+    settle,
+)
 from tests.pages.made_runs import make_run
 
 SOURCE = "The tin fox sat on the red hill. The red hen ran to the tin fox. The sun set on the hill. "
@@ -314,10 +323,9 @@ def test_markup_is_never_markup(training_server: Server, browse: Browse) -> None
     expect(page.get_by_text(MARKUP).first).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_serious_for_axe(training_server: Server, browse: Browse, scheme: str) -> None:
-    page = browse(scheme=scheme)
+def test_nothing_serious_for_axe(training_server: Server, browse: Browse) -> None:
+    page = browse()
     open_at(page, f"{training_server.url}/training")
     expect(page.get_by_text("to learn from")).to_be_visible(timeout=SLOW)
     settle(page)
-    assert axe(page) == []
+    assert axe_in_both_themes(page) == []

@@ -92,11 +92,14 @@ def learned():
     return [tokenizer.token_bytes(i) for i in range(256, tokenizer.vocab_size)]
 
 
+VISIBLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
+HIDDEN = [b for b in range(256) if b not in VISIBLE]
+ALPHABET = {b: chr(b) for b in VISIBLE} | {b: chr(256 + n) for n, b in enumerate(HIDDEN)}
+
+
 def written(data: bytes) -> str:
     """Bytes in the alphabet of tokenizer.json: as they are if visible, the others after 255 in order."""
-    visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    hidden = [b for b in range(256) if b not in visible]
-    return "".join(chr(b) if b in visible else chr(256 + hidden.index(b)) for b in data)
+    return "".join(ALPHABET[b] for b in data)
 
 
 def halves(data: bytes, before: list[bytes]) -> list[list[str]]:

@@ -184,6 +184,28 @@ def test_a_count_is_right_only_if_exact(n: int) -> None:
     assert not mark_number(f"{n + 1}", answer).right and not mark_number(f"{n}.5", answer).right
 
 
+@pytest.mark.parametrize(("value", "half"), [(1.4076, 0.005), (0.0244, 0.00005), (123.4, 0.5), (0.5, 0.0005)])
+def test_the_tolerance_is_half_of_the_third_digit(value: float, half: float) -> None:
+    assert tolerance(value) == pytest.approx(half, rel=1e-12)
+    assert mark_number(repr(value + 0.98 * half), Number(value)).right
+    assert not mark_number(repr(value + 1.02 * half), Number(value)).right
+
+
+def test_a_number_on_the_edge_is_right_whatever_a_float_makes_of_it() -> None:
+    for n in range(100, 1000):  # 1.005 for 1.00, and so on
+        assert mark_number(f"{n / 100:.2f}5", Number(n / 100)).right, n
+
+
+def test_one_digit_alone_is_not_nearly_right() -> None:
+    assert mark_number("0.6", Number(0.693)).note == "wrong"
+    assert mark_number("0.69", Number(0.693)).note == "few_digits"
+
+
+def test_what_is_too_long_is_not_read_in_part() -> None:
+    assert read_number("1." + "0" * LONGEST).fault == "long"
+    assert not mark_number("1." + "0" * LONGEST + "9" * 40, Number(1.0)).right
+
+
 # ---- lists, choices, orders
 
 

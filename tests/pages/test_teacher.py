@@ -4,11 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.classes import ClassStore
+from engine.exercise_list import IDS
 from engine.progress import ProgressStore
+from engine.run_queue import RunQueue
 from tests.pages.conftest import OpenPage
+from tests.pages.test_runs_view import make
 from ui import class_links, class_people, kept
 from ui.cells import table_csv
 
@@ -108,6 +112,15 @@ def test_a_spreadsheet_takes_no_name_for_a_formula(open_page: OpenPage, code: st
     assert '"\'=1+1 $x$ <b>"' in csv and '"=1+1' not in csv
 
 
+def test_a_spreadsheet_reads_accents_and_finds_no_word_where_nothing_is(loupe_home: Path, code: str) -> None:
+    store = ProgressStore(loupe_home)
+    store.rename(STUDENT, "José")
+    store.join(STUDENT, code)
+    file = class_people.as_csv(class_people.table(class_people.rows(code, ""), anonymous=False))
+    assert file.startswith(b"\xef\xbb\xbf"), "without the mark Excel takes UTF-8 for another encoding"
+    assert file.decode("utf-8-sig").splitlines()[1] == '"José",0,0,"","",""'
+
+
 def test_a_record_is_deleted_after_a_second_yes(open_page: OpenPage, code: str, loupe_home: Path) -> None:
     store = joined(loupe_home, code)
     at = as_person(open_page, TEACHER, "teacher")
@@ -150,3 +163,38 @@ def test_projector_mode_is_in_the_address_and_large(open_page: OpenPage) -> None
     at = open_page("home", query={"projector": "true"})
     assert not at.exception and at.toggle(key="projector").value is True
     assert any("font-size: 20px" in str(e.proto.body) for e in at.get("html"))
+
+
+@pytest.mark.parametrize(
+    ("served", "said_so"), [("localhost", True), ("127.0.0.1", True), ("0.0.0.0", False)]
+)
+def test_only_a_server_for_this_machine_is_said_to_be_one(
+    open_page: OpenPage, code: str, monkeypatch: pytest.MonkeyPatch, served: str, said_so: bool
+) -> None:
+    """A teacher may call a server localhost that answers the whole room."""
+    asked = st.get_option
+    monkeypatch.setattr(st, "get_option", lambda name: served if name == "server.address" else asked(name))
+    at = as_person(open_page, TEACHER, "teacher")
+    assert ("only this machine can open" in said(at)) is (served != "0.0.0.0")
+
+
+def test_each_class_of_a_teacher_has_its_own_numbers(
+    open_page: OpenPage, code: str, loupe_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RunQueue, "pump", lambda self: None)  # nothing is trained
+    other = ClassStore(loupe_home).create(TEACHER, "Friday")
+    store = joined(loupe_home, code)
+    store.answer(STUDENT, IDS[0], seed=1, right=True)
+    store.answer(STUDENT, IDS[1], seed=1, right=False)
+    for last, name, owner in ((2.4, "owl", STUDENT), (2.1, "fox", STUDENT), (1.0, "not theirs", "d" * 32)):
+        make(loupe_home, last, name=name, owner=owner)
+    at = as_person(open_page, TEACHER, "teacher")
+    assert not at.dataframe and "Nobody has joined" in said(at), "the newest class comes first, and is empty"
+    at.selectbox(key="teacher_class").set_value(code).run()
+    (board,) = [frame.value for frame in at.dataframe if "Who" in frame.value.columns]
+    row = board[board["Who"] == "=1+1 $x$ <b>"].iloc[0]
+    assert (row["Lessons passed"], row["Exercises solved"], row["With the run"]) == (1, 1, "fox")
+    assert row["Best bits per byte"] == pytest.approx(0.7)  # 2.1 nats at a third of a bit per byte and nat
+    at.checkbox(key="teacher_delete_sure").check().run()
+    at.button(key="teacher_delete_yes").click().run()
+    assert not at.exception and [one.code for one in ClassStore(loupe_home).of(TEACHER)] == [other]

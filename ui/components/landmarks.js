@@ -1,6 +1,12 @@
 // The way past the sidebar for the keyboard, and what Streamlit's folded menu lacks for screen readers: its list
-// of pages by section holds more than entries, so it is no list.
+// of pages by section holds more than entries, so it is no list. A formula wider than a telephone scrolls: with keys
+// too.
 function mend() {
+  for (const formula of document.querySelectorAll(".katex-display")) {
+    const wide = formula.scrollWidth > formula.clientWidth
+    if (wide) formula.setAttribute("tabindex", "0")
+    else if (formula.hasAttribute("tabindex")) formula.removeAttribute("tabindex")
+  }
   for (const list of document.querySelectorAll("[data-testid=stSidebarNavItems]")) {
     if (![...list.children].some((child) => child.tagName !== "LI")) continue
     list.setAttribute("role", "presentation")

@@ -4,6 +4,7 @@ export default function (component) {
   const root = parentElement.querySelector(".merge")
   if (!root || !data) return
   root.setAttribute("aria-label", data.label)
+  root.setAttribute("role", "img") // not before it has a name
   root.dataset.ids = data.pieces.map(piece => piece.id).join(",")
   const drawn = document.createDocumentFragment()
   data.pieces.forEach((piece, i) => {
