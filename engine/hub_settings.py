@@ -113,7 +113,7 @@ class Settings:
         """
         rope = self.table("rope_parameters" if self.has("rope_parameters") else "rope_scaling")
         if rope.nested():
-            raise ValueError(say("rotary_unknown", kind="per layer"))
+            raise ValueError(say("rotary_by_block"))
         base = self.number("rope_theta", self.number("rotary_emb_base", 10000.0))
         share = self.number("partial_rotary_factor", self.number("rotary_pct", share))
         base, share = rope.number("rope_theta", base), rope.number("partial_rotary_factor", share)

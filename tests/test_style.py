@@ -23,7 +23,7 @@ def test_types() -> None:
 
 def test_the_readme_and_the_test_machine_run_the_same_command() -> None:
     def command(text: str) -> str:
-        found = re.findall(r"^python3 -m venv .*pytest$", text, flags=re.MULTILINE)
+        found = re.findall(r"^python3 -m venv .*-m pytest.*$", text, flags=re.MULTILINE)
         assert len(found) == 1
         return found[0].replace(" -q", "")
 

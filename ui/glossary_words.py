@@ -65,9 +65,7 @@ WORDS = {
     "block": _word("logit-lens", "attention mlp residual-stream layer-norm"),
     "bpe": _word("train-your-own", "merge byte vocabulary"),
     "byte": _word("pieces languages", "token bits-per-byte"),
-    "causal-mask": _word(
-        "attention two-models", "attention clm shift", r"a_{ts} = 0 \quad (s > t)"
-    ),
+    "causal-mask": _word("attention two-models", "attention clm shift", r"a_{ts} = 0 \quad (s > t)"),
     "chain-rule": _word(
         "chain-rule",
         "joint-probability log-probability clm",
@@ -146,9 +144,7 @@ WORDS = {
     "mask-prob": _word("masked-batch", "mask-token mlm"),
     "mask-token": _word("fill-blanks two-models", "mlm mask-prob special-token"),
     "merge": _word("train-your-own", "bpe vocabulary"),
-    "min-p": _word(
-        "waterfall", "top-p top-k sampling", r"p_v \ge m \cdot \max_u p_u"
-    ),
+    "min-p": _word("waterfall", "top-p top-k sampling", r"p_v \ge m \cdot \max_u p_u"),
     "mlm": _word("two-models fill-blanks", "clm mask-token mask-prob pseudo-log-likelihood"),
     "mlp": _word("contributions", "block activation d-ff", r"W_2\, \phi(W_1 x)"),
     "n-gram": _word(

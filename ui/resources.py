@@ -74,9 +74,10 @@ class ModelRef:
 def warm_up() -> threading.Thread:
     """Load torch and what stands on it in the background, once in the life of the server.
 
-    Pages import the same modules meanwhile. That is safe as long as no file asks for a part of torch before torch
-    itself: it would hold the part and wait for the whole, while this thread holds the whole and waits for the part.
-    tests/test_architecture.py holds that, and that the files of engine import in no circle.
+    Pages import the same modules meanwhile. That is safe as long as no file asks for a part of torch
+    before torch itself: it would hold the part and wait for the whole, while this thread holds the whole
+    and waits for the part. tests/test_architecture.py holds that, and that the files of engine import in
+    no circle.
     """
     thread = threading.Thread(target=_import_engine, name="warm-up")
     thread.start()

@@ -209,39 +209,52 @@ SLIPS: dict[str, dict[str, Callable[[Values], float]]] = {  # what each typical 
     "utf8-bytes": {"characters": lambda v: len(v["word"])},
     "merge-saves": {"one_merge": lambda v: v["size"] - 1, "both_gone": lambda v: v["size"] - 2 * v["count"]},
     "one-hot-row": {"from_one": lambda v: v["rows"][v["token"] - 1][v["column"]]},
-    "softmax-three": {"share_of_logits": lambda v: v["z"] / sum(v["logits"]), "not_divided": lambda v: e ** v["z"]},
+    "softmax-three": {
+        "share_of_logits": lambda v: v["z"] / sum(v["logits"]),
+        "not_divided": lambda v: e ** v["z"],
+    },
     "sigmoid-two": {"other_class": lambda v: 1 / (1 + e ** v["z"])},
     "shift-invariance": {"other_class": lambda v: share([v["a"], v["b"]], 1)},
     "chain-rule": {"mean": lambda v: fmean(v["probs"]), "loss": lambda v: -sum(map(log, v["probs"]))},
     "n-gram": {"unigram": lambda v: v["text"].split().count(v["w"]) / len(v["text"].split())},
     "minus-log": {
-        "log10": lambda v: -math.log10(v["p"]), "bits": lambda v: -math.log2(v["p"]), "one_minus": lambda v: 1 - v["p"],
+        "log10": lambda v: -math.log10(v["p"]),
+        "bits": lambda v: -math.log2(v["p"]),
+        "one_minus": lambda v: 1 - v["p"],
     },
     "loss-equal": {"log10": lambda v: math.log10(v["k"]), "bits": lambda v: math.log2(v["k"])},
     "sentence-loss": {
-        "averaged": lambda v: -log(v["p"] * v["q"]) / 2, "log_of_sum": lambda v: -log(v["p"] + v["q"]),
+        "averaged": lambda v: -log(v["p"] * v["q"]) / 2,
+        "log_of_sum": lambda v: -log(v["p"] + v["q"]),
         "bits": lambda v: -math.log2(v["p"] * v["q"]),
     },
     "cross-entropy": {
         "probability": lambda v: share(v["logits"], v["target"]),
-        "from_one": lambda v: -log(share(v["logits"], v["target"] - 1)), "logit": lambda v: -v["z"],
+        "from_one": lambda v: -log(share(v["logits"], v["target"] - 1)),
+        "logit": lambda v: -v["z"],
     },
     "loss-gap": {"ratio": lambda v: e ** (v["best"] - v["worst"])},
     "batch-loss": {
-        "summed": lambda v: sum(rows_of(v)), "first_row": lambda v: rows_of(v)[0],
+        "summed": lambda v: sum(rows_of(v)),
+        "first_row": lambda v: rows_of(v)[0],
         "log_of_mean": lambda v: -log(fmean(e**-x for x in rows_of(v))),
     },
     "start-loss": {"bits": lambda v: math.log2(v["V"]), "log10": lambda v: math.log10(v["V"])},
     "perplexity-of-loss": {"two_to": lambda v: 2 ** v["loss"], "exp_minus": lambda v: 1 / e ** v["loss"]},
     "perplexity-of-tokens": {
-        "mean_of_exps": lambda v: fmean(1 / p for p in v["probs"]), "exp_of_sum": lambda v: 1 / prod(v["probs"]),
+        "mean_of_exps": lambda v: fmean(1 / p for p in v["probs"]),
+        "exp_of_sum": lambda v: 1 / prod(v["probs"]),
         "of_mean_probability": lambda v: 1 / fmean(v["probs"]),
     },
     "nats-to-bits": {"times_ln2": lambda v: v["loss"] * log(2)},
     "bits-per-byte": {
-        "nats_per_byte": lambda v: v["loss"] * v["tokens"] / v["bytes"], "per_token": lambda v: v["loss"] / log(2),
+        "nats_per_byte": lambda v: v["loss"] * v["tokens"] / v["bytes"],
+        "per_token": lambda v: v["loss"] / log(2),
     },
-    "entropy": {"nats": lambda v: -sum(p * log(p) for p in v["probs"]), "even": lambda v: math.log2(len(v["probs"]))},
+    "entropy": {
+        "nats": lambda v: -sum(p * log(p) for p in v["probs"]),
+        "even": lambda v: math.log2(len(v["probs"])),
+    },
     "divergence": {
         "other_way": lambda v: sum(q * log(q / p) for p, q in zip(v["true"], v["model"], strict=True)),
         "cross": lambda v: -sum(p * log(q) for p, q in zip(v["true"], v["model"], strict=True)),
@@ -259,7 +272,7 @@ SLIPS: dict[str, dict[str, Callable[[Values], float]]] = {  # what each typical 
     "none-masked": {"at_least_one": lambda v: 1 - (1 - v["share"]) ** v["size"]},
     "warm-up": {"one_early": lambda v: v["rate"] * (v["k"] - 1) / v["warmup"]},
     "scaling-ratio": {"grown": lambda v: v["times"] ** v["alpha"]},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SLIPS)

@@ -458,6 +458,12 @@ def test_other_rules_of_stretching_are_refused(tmp_path, kind):
     assert f"by the rule {kind}" in refused(made_by_hand(tmp_path / "x", **settings))
 
 
+def test_positions_that_turn_by_block_are_refused(tmp_path):
+    rope = {"full_attention": {"rope_theta": 1e4}, "sliding_attention": {"rope_theta": 1e6}}
+    settings = {**SIZES, "model_type": "llama", "rope_parameters": rope}
+    assert "differently from block to block" in refused(made_by_hand(tmp_path / "x", **settings))
+
+
 def test_weights_that_are_missing_or_left_over_are_named(tmp_path):
     assert "needs: h.0.mlp.c_fc.bias." in refused(made_by_hand(tmp_path / "a", drop="h.0.mlp.c_fc.bias"))
     more = {"transformer.h.1.ln_1.weight": torch.ones(8), "score.weight": torch.ones(2, 8)}

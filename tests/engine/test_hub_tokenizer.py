@@ -226,7 +226,9 @@ def test_ids_in_any_order_with_gaps(reference, learned):
 def test_tokens_that_are_cut_out_first(reference, learned):
     """GPT-NeoX has runs of blanks that are no control tokens: a plain text means them too."""
     made = content(learned, normalizer={"type": "NFC"})
-    for i, (text, normalized) in enumerate([("  ", True), ("    ", True), ("é!", True), ("[x]", False)]):
+    for i, (text, normalized) in enumerate(
+        [("  ", True), ("    ", True), ("é!", True), ("[x]", False), ("A\u030a#", False)]
+    ):
         made["added_tokens"].append(
             {
                 **made["added_tokens"][0],
@@ -237,7 +239,7 @@ def test_tokens_that_are_cut_out_first(reference, learned):
             }
         )
     ours, theirs = both(reference, made)
-    for text in (*HARD, "a  b    c     d   e", "e\u0301! é! [x][x]  [x\u0301]", "      "):
+    for text in (*HARD, "a  b    c     d   e", "e\u0301! é! [x][x]  [x\u0301] A\u030a# Å# A\u030a", "      "):
         assert same_ids(ours, theirs, text), text[:50]
     assert 257 + len(learned) in ours.encode("a  b") and 260 + len(learned) in ours.encode("[x]")
     assert ours.decode(ours.encode(TEXT)) == ours.normal(TEXT)

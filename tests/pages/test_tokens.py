@@ -381,9 +381,7 @@ def tokens_compare_press(at: AppTest, option: str, index: int) -> None:
 
 
 def test_languages_are_compared_with_english(open_page: OpenPage) -> None:
-    at = opened(
-        open_page, "", view="languages", tokens_language="zh", tokens_language_vocabulary="bytes"
-    )
+    at = opened(open_page, "", view="languages", tokens_language="zh", tokens_language_vocabulary="bytes")
     heat = plotly(at, "tokens_languages")["data"][0]
     names = list(tokens_languages.SENTENCES)
     sizes = [len(text.encode()) for text in tokens_languages.SENTENCES.values()]
