@@ -294,9 +294,11 @@ def no_exception(page: Page) -> None:
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
-# ui/components/landmarks.js mends Streamlit's folded menu once it is loaded: maybe after the script has run.
+# ui/components/landmarks.js mends what Streamlit lacks once it is loaded: maybe after the script has run.
 MENDED = """() => [...document.querySelectorAll("[data-testid=stSidebarNavItems]")].every(list =>
-  list.getAttribute("role") === "presentation" || [...list.children].every(e => e.tagName === "LI"))"""
+    list.getAttribute("role") === "presentation" || [...list.children].every(e => e.tagName === "LI"))
+  && [...document.querySelectorAll(".katex-display")].every(formula =>
+    formula.scrollWidth <= formula.clientWidth || formula.tabIndex === 0)"""
 
 
 # Asked is what may be serious or critical. In another theme only the colours of the same page are others.
@@ -315,8 +317,8 @@ def axe(page: Page, *, colours: bool = False) -> list[str]:
         page: looked at as it is drawn now.
         colours: whether only its colours are looked at.
     """
-    page.wait_for_function(MENDED)
     page.evaluate("document.fonts.ready.then(() => true)")  # formulas change their size with their fonts
+    page.wait_for_function(MENDED)
     page.evaluate(Axe().axe_script)
     found = page.evaluate(SEVERE, colours)["violations"]
     return [

@@ -24,12 +24,19 @@ export default function ({ data, parentElement }) {
   }
   mend()
   let waits = 0 // the sidebar itself may be drawn anew: look once a frame, wherever something changed
-  const watch = new MutationObserver(() => {
+  const soon = () => {
     waits ||= requestAnimationFrame(() => {
       waits = 0
       mend()
     })
-  })
+  }
+  const watch = new MutationObserver(soon)
   watch.observe(document.body, { childList: true, subtree: true })
-  return () => watch.disconnect()
+  window.addEventListener("resize", soon)
+  document.fonts.addEventListener("loadingdone", soon) // formulas change their size with their fonts
+  return () => {
+    watch.disconnect()
+    window.removeEventListener("resize", soon)
+    document.fonts.removeEventListener("loadingdone", soon)
+  }
 }

@@ -24,7 +24,7 @@ export default function (component) {
   root.querySelector(".legend").setAttribute("aria-label", data.words.lines)
   root.querySelector(".reset").textContent = data.words.reset
   root.querySelector(".picture").title = data.words.save
-  curve.plot.setAttribute("aria-label", data.words.cursor)
+  nameSlider(curve.plot, data.words.cursor)
   curve.plot.style.height = data.height + "px"
   drawLegend(curve)
   listen(curve)
@@ -39,6 +39,15 @@ export default function (component) {
     curve.observer.disconnect()
     curves.delete(parentElement)
   }
+}
+
+// A slider only once it has a name, and complete before its first point.
+function nameSlider(plot, name) {
+  plot.setAttribute("aria-label", name)
+  if (plot.hasAttribute("role")) return
+  for (const value of ["min", "max", "now"]) plot.setAttribute("aria-value" + value, 0)
+  plot.setAttribute("tabindex", 0)
+  plot.setAttribute("role", "slider")
 }
 
 function allSteps(data) {
