@@ -342,6 +342,6 @@ def wear(page: Page, scheme: Literal["light", "dark"]) -> None:
     page.emulate_media(color_scheme=scheme)
     page.wait_for_function(
         """scheme => getComputedStyle(document.querySelector("[data-testid=stApp]")).colorScheme === scheme
-          && !document.getAnimations().some(one => one instanceof CSSTransition)""",
+          && !document.getAnimations().some(one => one instanceof CSSTransition && one.playState === "running")""",
         arg=scheme,
     )

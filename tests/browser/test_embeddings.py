@@ -87,7 +87,8 @@ def test_the_map_goes_back_in_time_by_keyboard(server: Server, browse: Browse) -
     )
     expect(plot).to_have_count(1)  # the new one may stand beside the old one for a moment
     after = plot.evaluate(read)
-    assert (after["x"], after["y"]) == (before["x"], before["y"])
+    for axis in "xy":  # the last digit of a range is Plotly's own arithmetic
+        assert after[axis] == pytest.approx(before[axis], abs=1e-9)
     no_exception(page)
 
 
