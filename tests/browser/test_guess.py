@@ -12,7 +12,9 @@ def test_a_bet_is_placed_by_keyboard_and_outlives_a_reload(server: Server, brows
     page.get_by_role("radio", name="none of these").focus()
     page.keyboard.press("Space")
     settle(page)
-    page.get_by_role("button", name="Bet", exact=True).press("Enter")
+    bet = page.get_by_role("button", name="Bet", exact=True)
+    expect(bet).to_be_enabled()  # a press on a button that still sleeps is lost
+    bet.press("Enter")
     expect(page.get_by_role("heading", name="Token 2 of 10")).to_be_visible()
     settle(page)
     paid = page.get_by_text("You gave it").inner_text()
