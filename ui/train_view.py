@@ -23,6 +23,7 @@ say = words("ui.train_view")
 
 def start() -> None:
     """Start the run that the settings describe. For `on_click`; pressed twice it is one run."""
+    training_settings.fit_heads()
     try:
         run_choice.show(resources.run_store().start(training_settings.spec(), session.owner()))
     except ValueError as error:

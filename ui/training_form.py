@@ -20,7 +20,7 @@ from wording import words
 
 say = words("ui.training_form")
 
-LARGEST_STEPS, LARGEST_VOCABULARY, MOST_HEADS = 100_000, 8192, 16
+LARGEST_STEPS, LARGEST_VOCABULARY = 100_000, 8192
 
 
 def draw() -> None:
@@ -98,15 +98,6 @@ def _shape_changed() -> None:
     fill(size=same[0] if same else CUSTOM)
 
 
-def head_choices(d_model: int, positions: str) -> list[int]:
-    """Numbers of heads that divide the width; with rotary positions each head's width must be even."""
-    fitting = [
-        n for n in range(1, min(d_model, MOST_HEADS) + 1)
-        if d_model % n == 0 and (positions != "rotary" or d_model // n % 2 == 0)
-    ]  # fmt: skip
-    return fitting or [1]
-
-
 def _number(place: Any, name: str, low: float, high: float, **options: Any) -> None:
     label = say(f"label.{name}")
     place.number_input(label, low, high, key=key(name), persist_state="session", **options)
@@ -121,10 +112,7 @@ def _named(place: Any, name: str, names: dict[str, str], **more: Any) -> None:
 
 
 def _more() -> None:
-    heads = head_choices(int(value("d_model")), value("positions"))
-    n_head = value("n_head")
-    if n_head not in heads:  # a browser that still shows the former choices answers with a string
-        fill(n_head=min(heads, key=lambda n: abs(n - int(n_head))))
+    heads = settings.fit_heads()
     st.text_input(
         say("label.name"), key=key("name"), persist_state="session", max_chars=80,
         placeholder=say("made_from_text_and_size"),

@@ -30,6 +30,7 @@ say = words("ui.training_settings")
 
 RATES = LEARNING_RATES
 CUSTOM = "custom"
+MOST_HEADS = 16
 SHAPE = ("n_layer", "n_head", "d_model", "context_length", "batch_size")
 TEXT = TextChoice("training", TEXTS)
 
@@ -85,6 +86,27 @@ def fill(**settings: Any) -> None:
     """Change settings. For callbacks."""
     for name, new in settings.items():
         st.session_state[key(name)] = new
+
+
+def head_choices(d_model: int, positions: str) -> list[int]:
+    """Numbers of heads that divide the width; with rotary positions each head's width must be even."""
+    fitting = [
+        n for n in range(1, min(d_model, MOST_HEADS) + 1)
+        if d_model % n == 0 and (positions != "rotary" or d_model // n % 2 == 0)
+    ]  # fmt: skip
+    return fitting or [1]
+
+
+def fit_heads() -> list[int]:
+    """The numbers of heads that fit the width; the chosen one becomes the nearest of them.
+
+    A browser that still shows the choices of another size may send one that does not fit, together with a
+    press on Start.
+    """
+    heads, chosen = head_choices(int(value("d_model")), value("positions")), value("n_head")
+    if chosen not in heads:  # and it may send it as a string
+        fill(n_head=min(heads, key=lambda n: abs(n - int(chosen))))
+    return heads
 
 
 def corpus() -> Corpus:

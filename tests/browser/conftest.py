@@ -337,11 +337,22 @@ def axe_in_both_themes(page: Page) -> list[str]:
     return found + [f"dark: {line}" for line in axe(page, colours=True)]
 
 
+WORN = """scheme => getComputedStyle(document.querySelector("[data-testid=stApp]")).colorScheme === scheme
+          && !document.getAnimations().some(
+            one => one instanceof CSSTransition && one.playState === "running")"""
+
+
 def wear(page: Page, scheme: Literal["light", "dark"]) -> None:
-    """Change the theme of an open page as the system's setting does."""
-    page.emulate_media(color_scheme=scheme)
-    page.wait_for_function(
-        """scheme => getComputedStyle(document.querySelector("[data-testid=stApp]")).colorScheme === scheme
-          && !document.getAnimations().some(one => one instanceof CSSTransition && one.playState === "running")""",
-        arg=scheme,
-    )
+    """Change the theme of an open page as the system's setting does.
+
+    A page that is being drawn may miss the change: then the setting changes once more.
+    """
+    other: Literal["light", "dark"] = "dark" if scheme == "light" else "light"
+    for _ in range(3):
+        page.emulate_media(color_scheme=scheme)
+        try:
+            page.wait_for_function(WORN, arg=scheme, timeout=PATIENCE / 3)
+            return
+        except TimeoutError:
+            page.emulate_media(color_scheme=other)
+    raise AssertionError(f"{page.url} does not take the {scheme} theme")

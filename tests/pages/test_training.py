@@ -17,7 +17,7 @@ from engine.run_queue import RunQueue
 from engine.runs import RunSpec, RunStore
 from tests.pages.conftest import ROOT, OpenPage, component
 from tests.pages.made_runs import EVALS, MINE, STORY, YOURS, make_run, metrics, said, set_status
-from ui import training_form
+from ui import training_settings
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 
@@ -160,8 +160,8 @@ def test_special_token_spellings_in_a_text_are_plain_text(open_page: OpenPage, l
 
 
 def test_only_numbers_of_heads_that_divide_the_width_are_offered(open_page: OpenPage) -> None:
-    assert training_form.head_choices(100, "learned") == [1, 2, 4, 5, 10]
-    assert training_form.head_choices(100, "rotary") == [1, 2, 5, 10]  # 100/4 = 25 is odd
+    assert training_settings.head_choices(100, "learned") == [1, 2, 4, 5, 10]
+    assert training_settings.head_choices(100, "rotary") == [1, 2, 5, 10]  # 100/4 = 25 is odd
     at = open_page("training")
     at.number_input(key="training_d_model").set_value(100).run()
     assert not at.exception and at.selectbox(key="training_n_head").options == ["1", "2", "5", "10"]
@@ -173,6 +173,16 @@ def test_a_late_answer_of_a_browser_with_other_heads_is_no_error(open_page: Open
     at = open_page("training", training_d_model=100, training_n_head="8")
     assert not at.exception
     assert at.session_state["training_n_head"] in (5, 10)
+
+
+def test_a_press_on_start_that_comes_with_heads_of_another_size_starts(
+    open_page: OpenPage, loupe_home: Path
+) -> None:
+    """A browser may send another width and the press in one message."""
+    at = open_page("training", training_text="pasted", training_paste=STORY * 20)
+    at.number_input(key="training_d_model").set_value(100)  # the browser still shows 3 heads
+    at.button(key="training_start").click().run()
+    assert not at.exception and not at.error and len(runs(loupe_home)) == 1
 
 
 def test_an_odd_width_is_explained(open_page: OpenPage) -> None:
