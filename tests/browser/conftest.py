@@ -27,6 +27,7 @@ from playwright.sync_api import (
     expect,
     sync_playwright,
 )
+from playwright.sync_api import TimeoutError as NotInTime
 
 from ui import nav
 
@@ -353,6 +354,6 @@ def wear(page: Page, scheme: Literal["light", "dark"]) -> None:
         try:
             page.wait_for_function(WORN, arg=scheme, timeout=PATIENCE / 3)
             return
-        except TimeoutError:
+        except NotInTime:
             page.emulate_media(color_scheme=other)
     raise AssertionError(f"{page.url} does not take the {scheme} theme")
