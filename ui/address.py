@@ -13,6 +13,7 @@ import streamlit as st
 _LATE = 2.0  # seconds in which a browser may still send the address from before our last change
 _PAGE = "_page"
 _ARRIVED = "_page_arrived"  # whether this is the first run of a page after another one
+_MOVED = "_page_moved"  # whether this session has seen another page
 _HIDDEN, _CHOICES = "_options_hidden", "_choices"
 
 
@@ -28,6 +29,8 @@ class _Written(NamedTuple):
 def begin(page: str) -> None:
     """Say which page is open, by the name of its script. The frame does this first."""
     st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != page
+    if _PAGE in st.session_state and st.session_state[_ARRIVED]:
+        st.session_state[_MOVED] = True
     st.session_state[_PAGE] = page
     st.session_state[_CHOICES] = {}
 
@@ -80,7 +83,9 @@ def write(name: str, wanted: str | None) -> None:
     if wanted != linked:
         last = last._replace(value=wanted, before=linked, changed=time.monotonic())
     elif wanted != last.value:
-        last = last._replace(value=wanted, before=last.value, changed=time.monotonic())
+        older = last.page or st.session_state.get(_MOVED)  # an opened or reloaded page has no older address
+        changed = time.monotonic() if older else 0.0
+        last = last._replace(value=wanted, before=last.value, changed=changed)
     st.session_state[_mark(name)] = tuple(last._replace(page=page()))
 
 
