@@ -22,8 +22,9 @@ from engine.checkpoint_files import JSON, MODEL, OPTIMIZER, read_description
 from engine.checkpoint_list import list_checkpoints
 from engine.config import ModelConfig, TrainConfig
 from engine.folders import read_json, write_json
+from engine.owners import owner_hash
 from engine.run_folder import hidden_folder, new_id
-from engine.run_info import info_of, owner_hash, update_status
+from engine.run_info import info_of, update_status
 from engine.runs import RunStore
 from wording import words
 

@@ -4,7 +4,6 @@ One file for a class, $LOUPE_HOME/classes/<code>.json. Of its maker only the has
 kept: the word itself gives rights. Who is in a class stands in each person's own record, see progress.py.
 """
 
-import hashlib
 import re
 import secrets
 import time
@@ -17,6 +16,7 @@ from typing import Any
 from filelock import FileLock
 
 from engine.folders import JsonReader, data_folder, write_json
+from engine.owners import owner_hash
 from wording import words
 
 LONGEST_TITLE = 60  # characters
@@ -48,7 +48,7 @@ class Class:
 
     def owned_by(self, owner: str) -> bool:
         """Whether this word may see its board, and delete it."""
-        return secrets.compare_digest(self.owner_hash, _hash(owner))
+        return secrets.compare_digest(self.owner_hash, owner_hash(owner))
 
 
 def checked_code(code: str | None) -> str | None:
@@ -91,7 +91,7 @@ class ClassStore:
             code = _new_code()
             while code in taken:
                 code = _new_code()
-            made = {"title": kept, "owner_hash": _hash(owner), "created": time.time(), "people": []}
+            made = {"title": kept, "owner_hash": owner_hash(owner), "created": time.time(), "people": []}
             write_json(self._path(code), {"format": _FORMAT, "code": code, **made})
         return code
 
@@ -164,10 +164,6 @@ class ClassStore:
 
 def _new_code() -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
-
-
-def _hash(owner: str) -> str:
-    return hashlib.sha256(owner.encode()).hexdigest()
 
 
 def _checked_title(title: str) -> str:

@@ -1,74 +1,18 @@
 """All settings of a model, a training run and a draw: frozen, checked when made, to and from JSON."""
 
-import math
-from dataclasses import MISSING, asdict, dataclass, fields
-from typing import Any, Literal, Self
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
+from engine.setting_checks import JsonSettings, check_between, check_choice, check_switch, check_whole
 from wording import words
 
 say = words("engine.config")
 
 Objective = Literal["clm", "mlm"]
-_SWITCHES = (
-    "bias", "tie_head", "qk_norm", "parallel", "qkv_bias", "out_bias", "embedding_norm", "head_transform",
-    "head_bias",
-)  # fmt: skip
-
-
-def _whole(config: Any, *names: str, least: int = 1) -> None:
-    for name in names:
-        value = getattr(config, name)
-        if type(value) is not int or value < least:
-            raise ValueError(say("must_whole_number_least", name=name, least=least, value=value))
-
-
-def _between(config: Any, name: str, low: float, high: float = math.inf) -> None:
-    value = getattr(config, name)
-    if isinstance(value, int | float) and math.isfinite(value) and low <= value <= high:
-        return
-    if high < math.inf:
-        raise ValueError(say("must_number_between", name=name, low=low, high=high, value=value))
-    raise ValueError(say("must_number_least", name=name, low=low, value=value))
-
-
-def _choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(say("must_one_not", name=name, allowed=", ".join(allowed), value=value))
-
-
-class _Json:
-    """To and from a plain dictionary; an unknown name is an error, not a silent default."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The settings by name."""
-        return asdict(self)  # type: ignore[call-overload]
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Self:
-        """The settings again, checked.
-
-        Raises:
-            ValueError: for a name that is unknown or missing, or a value out of range.
-        """
-        known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
-        needed = {f.name for f in fields(cls) if f.default is MISSING}  # type: ignore[arg-type]
-        unknown, missing = sorted(set(values) - known), sorted(needed - set(values))
-        if missing:
-            raise ValueError(say("needs_value", name=cls.__name__, missing=", ".join(missing)))
-        if unknown:
-            raise ValueError(
-                say(
-                    "has_no_setting_knows",
-                    name=cls.__name__,
-                    unknown=", ".join(unknown),
-                    known=", ".join(sorted(known)),
-                )
-            )
-        return cls(**values)
 
 
 @dataclass(frozen=True)
-class Rotary(_Json):
+class Rotary(JsonSettings):
     """How rotary positions turn; as it stands, all of a head at the speeds of Su et al. 2021.
 
     Attributes:
@@ -89,12 +33,12 @@ class Rotary(_Json):
     first_length: int = 0
 
     def __post_init__(self) -> None:
-        _between(self, "base", 1)
-        _between(self, "share", 0, 1)
-        _between(self, "stretch", 1)
-        _between(self, "low", 0)
-        _between(self, "high", self.low)
-        _whole(self, "first_length", least=0)
+        check_between(self, "base", 1)
+        check_between(self, "share", 0, 1)
+        check_between(self, "stretch", 1)
+        check_between(self, "low", 0)
+        check_between(self, "high", self.low)
+        check_whole(self, "first_length", least=0)
         if self.first_length and self.low >= self.high:
             raise ValueError(say("rotary_low_below_high", low=self.low, high=self.high))
 
@@ -104,7 +48,7 @@ class Rotary(_Json):
 
 
 @dataclass(frozen=True)
-class ModelConfig(_Json):
+class ModelConfig(JsonSettings):
     """The shape of a `Transformer` and every switch of its architecture.
 
     Attributes:
@@ -159,7 +103,7 @@ class ModelConfig(_Json):
     head_bias: bool = False
 
     def __post_init__(self) -> None:
-        _whole(self, "vocab_size", "context_length", "n_layer", "n_head", "d_model")
+        check_whole(self, "vocab_size", "context_length", "n_layer", "n_head", "d_model")
         self._check_borrowed()
         if self.head_width is None and self.d_model % self.n_head:
             divisors = [str(h) for h in range(1, self.d_model + 1) if self.d_model % h == 0]
@@ -173,30 +117,20 @@ class ModelConfig(_Json):
                 )
             )
         if self.n_kv_head is not None:
-            _whole(self, "n_kv_head")
+            check_whole(self, "n_kv_head")
             if self.n_head % self.n_kv_head:
                 raise ValueError(say("n_kv_head_must", n_kv_head=self.n_kv_head, n_head=self.n_head))
         if self.d_ff is not None:
-            _whole(self, "d_ff")
-        switches = (
-            "bias",
-            "tie_head",
-            "qk_norm",
-            "parallel",
-            "embedding_norm",
-            "head_transform",
-            "head_bias",
-        )
-        for name in (*switches, "qkv_bias", "out_bias"):
-            value = getattr(self, name)
-            if not isinstance(value, bool) and (name in switches or value is not None):
-                raise ValueError(say("must_true_false_not", name=name, value=value))
-        _choice("objective", self.objective, ("clm", "mlm"))
-        _choice("positions", self.positions, ("learned", "sinusoidal", "rotary"))
-        _choice("norm", self.norm, ("layernorm", "rmsnorm"))
-        _choice("activation", self.activation, ("gelu", "relu2", "swiglu", "gelu_tanh"))
-        _choice("norm_place", self.norm_place, ("pre", "post"))
-        _between(self, "dropout", 0, 1)
+            check_whole(self, "d_ff")
+        check_switch(self, "bias", "tie_head", "qk_norm", "parallel", "embedding_norm")
+        check_switch(self, "head_transform", "head_bias")
+        check_switch(self, "qkv_bias", "out_bias", unset=True)
+        check_choice(self, "objective", "clm", "mlm")
+        check_choice(self, "positions", "learned", "sinusoidal", "rotary")
+        check_choice(self, "norm", "layernorm", "rmsnorm")
+        check_choice(self, "activation", "gelu", "relu2", "swiglu", "gelu_tanh")
+        check_choice(self, "norm_place", "pre", "post")
+        check_between(self, "dropout", 0, 1)
         if self.dropout >= 1:
             raise ValueError(say("dropout_must_below_1"))
         turning = self.rotary.width(self.d_head)
@@ -210,10 +144,10 @@ class ModelConfig(_Json):
             object.__setattr__(self, "rotary", Rotary.from_json(self.rotary))
         object.__setattr__(self, "windows", tuple(self.windows))
         if self.head_width is not None:
-            _whole(self, "head_width")
-        _between(self, "norm_eps", 0)
+            check_whole(self, "head_width")
+        check_between(self, "norm_eps", 0)
         if self.score_scale is not None:
-            _between(self, "score_scale", 0)
+            check_between(self, "score_scale", 0)
         if self.windows and (
             len(self.windows) != self.n_layer or not all(type(w) is int and w >= 0 for w in self.windows)
         ):
@@ -246,6 +180,16 @@ class ModelConfig(_Json):
             return self.d_ff
         return round(8 * self.d_model / 3) if self.activation == "swiglu" else 4 * self.d_model
 
+    @property
+    def biased_qkv(self) -> bool:
+        """Whether queries, keys and values have a bias, resolved."""
+        return self.bias if self.qkv_bias is None else self.qkv_bias
+
+    @property
+    def biased_out(self) -> bool:
+        """Whether the attention's output matrix has a bias, resolved."""
+        return self.bias if self.out_bias is None else self.out_bias
+
     def window(self, layer: int) -> int:
         """How many tokens a query of this block sees, itself included; 0 is all."""
         return self.windows[layer] if self.windows else 0
@@ -256,7 +200,7 @@ BORROWED = {f.name: f.default for f in fields(ModelConfig)[_FIELDS.index("head_w
 
 
 @dataclass(frozen=True)
-class TrainConfig(_Json):
+class TrainConfig(JsonSettings):
     """How a run learns.
 
     Attributes:
@@ -293,25 +237,25 @@ class TrainConfig(_Json):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _whole(self, "steps", "batch_size", "eval_every", "eval_rows", "checkpoint_every")
-        _whole(self, "warmup_steps", "seed", "moments", least=0)
-        _choice("precision", self.precision, ("auto", "float32", "bfloat16"))
-        _choice("optimizer", self.optimizer, ("adamw", "muon"))
-        _choice("schedule", self.schedule, ("linear", "cosine", "constant"))
-        _between(self, "learning_rate", 0)
+        check_whole(self, "steps", "batch_size", "eval_every", "eval_rows", "checkpoint_every")
+        check_whole(self, "warmup_steps", "seed", "moments", least=0)
+        check_choice(self, "precision", "auto", "float32", "bfloat16")
+        check_choice(self, "optimizer", "adamw", "muon")
+        check_choice(self, "schedule", "linear", "cosine", "constant")
+        check_between(self, "learning_rate", 0)
         if self.learning_rate <= 0:
             raise ValueError(say("learning_rate_must_above"))
-        _between(self, "min_lr_share", 0, 1)
-        _between(self, "weight_decay", 0)
-        _between(self, "grad_clip", 0)
-        _between(self, "mask_prob", 0, 1)
+        check_between(self, "min_lr_share", 0, 1)
+        check_between(self, "weight_decay", 0)
+        check_between(self, "grad_clip", 0)
+        check_between(self, "mask_prob", 0, 1)
         if self.mask_prob <= 0:
             raise ValueError(say("mask_prob_must_above"))
-        _between(self, "aligned_share", 0, 1)
+        check_between(self, "aligned_share", 0, 1)
 
 
 @dataclass(frozen=True)
-class SamplingConfig(_Json):
+class SamplingConfig(JsonSettings):
     """How a token is drawn. Order: temperature, then top-k, then top-p, then min-p."""
 
     temperature: float = 1.0
@@ -323,7 +267,7 @@ class SamplingConfig(_Json):
 
     def __post_init__(self) -> None:
         check_sampling(self.temperature, self.top_k, self.top_p, self.min_p)
-        _whole(self, "n_tokens", least=0)
+        check_whole(self, "n_tokens", least=0)
 
 
 def check_sampling(

@@ -12,7 +12,7 @@ from typing import Any
 from filelock import FileLock
 
 from engine.folders import JsonReader, read_json, write_json
-from engine.progress import hash_of
+from engine.owners import owner_hash
 
 MOST_KEPT = 2000  # questions of one person; the oldest are forgotten
 
@@ -72,7 +72,7 @@ class SeenStore:
 
     def _path(self, owner: str) -> Path:
         # the dot keeps it from being taken for a person's progress; deleting that finds it by the hash
-        return self.folder / f".exercises-{hash_of(owner)}.json"
+        return self.folder / f".exercises-{owner_hash(owner)}.json"
 
 
 def _seen(kept: object) -> Seen:

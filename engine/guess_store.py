@@ -11,6 +11,7 @@ from typing import Any
 from filelock import FileLock
 
 from engine.folders import JsonReader, read_json, write_json
+from engine.owners import owner_hash
 
 MOST_ROUNDS = 40  # of one person; the oldest are forgotten
 
@@ -48,7 +49,7 @@ class BetStore:
 
     def _path(self, owner: str) -> Path:
         # the dot keeps it from being taken for a person's progress; deleting that finds it by the hash
-        return self.folder / f".guess-{hashlib.sha256(owner.encode()).hexdigest()}.json"
+        return self.folder / f".guess-{owner_hash(owner)}.json"
 
 
 def _bets(rounds: Mapping[str, Any], name: str) -> Bets:

@@ -88,14 +88,13 @@ def our_shapes(config: ModelConfig) -> Shapes:
         found["position.weight"] = (config.context_length, C)
     if config.embedding_norm:
         found |= _norm("embedding_norm", C, config)
-    qkv = config.bias if config.qkv_bias is None else config.qkv_bias
-    out = config.bias if config.out_bias is None else config.out_bias
+    qkv = config.biased_qkv
     for i in range(config.n_layer):
         block = f"blocks.{i}."
         found |= _norm(f"{block}attention_norm", C, config) | _norm(f"{block}mlp_norm", C, config)
         found |= _matrix(f"{block}attention.q", inner, C, qkv)
         found |= _matrix(f"{block}attention.k", kv, C, qkv) | _matrix(f"{block}attention.v", kv, C, qkv)
-        found |= _matrix(f"{block}attention.out", C, inner, out)
+        found |= _matrix(f"{block}attention.out", C, inner, config.biased_out)
         if config.qk_norm:
             found |= _norm(f"{block}attention.q_norm", config.d_head, config)
             found |= _norm(f"{block}attention.k_norm", config.d_head, config)

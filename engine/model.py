@@ -4,15 +4,14 @@ Letters in shape comments: B batch, T positions, C d_model, H heads, D d_head, V
 """
 
 import math
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from engine.cache import KVCache
 from engine.config import ModelConfig
+from engine.first_weights import NoFirstWeights, set_first_weights
 from engine.recorder import Recorder
 from engine.rotary import rotary_turns, rotate, sinusoidal_positions
 from wording import words
@@ -75,12 +74,10 @@ class Attention(nn.Module):
         super().__init__()
         self.config = config
         inner, kv_inner = config.n_head * config.d_head, config.kv_heads * config.d_head
-        qkv_bias = config.bias if config.qkv_bias is None else config.qkv_bias
-        out_bias = config.bias if config.out_bias is None else config.out_bias
-        self.q = nn.Linear(config.d_model, inner, bias=qkv_bias)
-        self.k = nn.Linear(config.d_model, kv_inner, bias=qkv_bias)
-        self.v = nn.Linear(config.d_model, kv_inner, bias=qkv_bias)
-        self.out = nn.Linear(inner, config.d_model, bias=out_bias)
+        self.q = nn.Linear(config.d_model, inner, bias=config.biased_qkv)
+        self.k = nn.Linear(config.d_model, kv_inner, bias=config.biased_qkv)
+        self.v = nn.Linear(config.d_model, kv_inner, bias=config.biased_qkv)
+        self.out = nn.Linear(inner, config.d_model, bias=config.biased_out)
         self.q_norm = Norm(config, config.d_head) if config.qk_norm else None
         self.k_norm = Norm(config, config.d_head) if config.qk_norm else None
 
@@ -183,21 +180,6 @@ class Block(nn.Module):
         return x
 
 
-class _NoFirstWeights(TorchFunctionMode):
-    """Layers made inside get no weights yet: those come from the caller's generator, never the global one.
-
-    (Making them on the "meta" device does the same, but loads torch's compiler first: 1.7 s.)
-    """
-
-    def __torch_function__(  # noqa: D105
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if getattr(func, "__module__", None) == nn.init.__name__:
-            return args[0] if args else kwargs["tensor"]
-        return func(*args, **kwargs)
-
-
 class Transformer(nn.Module):
     """A language model: ids in, logits at every position out.
 
@@ -212,7 +194,7 @@ class Transformer(nn.Module):
     ) -> None:
         super().__init__()
         self.config = config
-        with _NoFirstWeights():
+        with NoFirstWeights():
             self.embedding = nn.Embedding(config.vocab_size, config.d_model)
             learned = config.positions == "learned"
             self.position = nn.Embedding(config.context_length, config.d_model) if learned else None
@@ -226,7 +208,7 @@ class Transformer(nn.Module):
         if config.tie_head:
             self.head.weight = self.embedding.weight
         if initial:
-            self._initialise(generator or torch.Generator().manual_seed(0))
+            set_first_weights(self, config, generator or torch.Generator().manual_seed(0))
         self.register_buffer("sinusoid", None, persistent=False)
         self.register_buffer("turns", None, persistent=False)
         if config.positions == "sinusoidal":
@@ -234,23 +216,6 @@ class Transformer(nn.Module):
         if config.positions == "rotary":
             width = config.rotary.width(config.d_head)
             self.turns = rotary_turns(config.context_length, width, config.rotary)
-
-    @torch.no_grad()
-    def _initialise(self, generator: torch.Generator) -> None:
-        """Normal of 0.02; what writes to the residual stream is smaller by √(2L) (Radford et al. 2019, §2.3).
-
-        A tied embedding gives each token a logit of up to 0.02 · d_model for itself, so above a width of 128
-        it starts smaller: else the first loss would lie far above ln V.
-        """
-        for name, parameter in self.named_parameters():
-            if parameter.ndim == 1:
-                parameter.fill_(1.0 if name.endswith("norm.weight") else 0.0)
-            else:
-                writes = name.endswith(("attention.out.weight", "mlp.down.weight"))
-                std = 0.02 / math.sqrt(2 * self.config.n_layer) if writes else 0.02
-                if name == "embedding.weight" and self.config.tie_head:
-                    std = min(std, 0.02 * 128 / self.config.d_model)
-                parameter.normal_(0.0, std, generator=generator)
 
     @property
     def device(self) -> torch.device:

@@ -5,13 +5,13 @@ from, and when. The word itself gives rights, so it is not written down, as with
 """
 
 import base64
-import hashlib
 import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.folders import checked_name, data_folder, write_file
+from engine.owners import owner_hash
 from engine.tokenizers import Tokenizer, tokenizer_from_json
 from wording import words
 
@@ -106,8 +106,7 @@ def ranks_file(tokenizer: Tokenizer) -> bytes:
 
 
 def _folder(owner: str, home: Path | None) -> Path:
-    root = data_folder(home)
-    return root / "vocab" / "own" / hashlib.sha256(owner.encode()).hexdigest()[:32]
+    return data_folder(home) / "vocab" / "own" / owner_hash(owner)[:32]
 
 
 def _path(owner: str, vocabulary_hash: str, home: Path | None) -> Path:

@@ -1,6 +1,5 @@
 """What a person expected of a study, kept in the home folder: a reload or another day finds it again."""
 
-import hashlib
 import time
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from filelock import FileLock
 
 from engine.folders import read_json, write_json
+from engine.owners import owner_hash
 
 Answer = str | float
 
@@ -19,7 +19,7 @@ class Predictions:
         """Of the person with this token; only its fingerprint is stored."""
         folder = home / "predictions"
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = folder / f"{hashlib.sha256(owner.encode()).hexdigest()[:32]}.json"
+        self._file = folder / f"{owner_hash(owner)[:32]}.json"
         self._lock = FileLock(folder / "predictions.lock")
 
     def get(self, study: str) -> Answer | None:

@@ -4,7 +4,6 @@ One file for a person, $LOUPE_HOME/people/<sha256 of the owner's word>.json. The
 it is never written down. Nothing leaves this machine, and `delete` leaves nothing of a person.
 """
 
-import hashlib
 import re
 import time
 import unicodedata
@@ -17,6 +16,7 @@ from typing import Any
 from filelock import FileLock
 
 from engine.folders import JsonReader, checked_name, data_folder, read_json, write_json
+from engine.owners import owner_hash
 from wording import words
 
 LONGEST_NAME = 40  # characters
@@ -79,7 +79,7 @@ class ProgressStore:
 
     def read(self, owner: str) -> Progress:
         """How far a person is; nothing done if they are not known. A damaged file is set aside first."""
-        return self._read(hash_of(owner))
+        return self._read(owner_hash(owner))
 
     def pass_lesson(self, owner: str, lesson: str) -> Progress:
         """Note that a lesson's check was passed. Passed again, it keeps the time of the first pass.
@@ -131,7 +131,7 @@ class ProgressStore:
         if not self.folder.is_dir():
             return
         with self._lock():
-            for path in self.folder.glob(f"*{hash_of(owner)}.json*"):
+            for path in self.folder.glob(f"*{owner_hash(owner)}.json*"):
                 path.unlink(missing_ok=True)
 
     def let_go(self, person: str, room: str, *, forget: bool) -> None:
@@ -194,7 +194,7 @@ class ProgressStore:
             return Progress(person)
 
     def _change(self, owner: str, change: Callable[[Progress], Progress]) -> Progress:
-        person = hash_of(owner)
+        person = owner_hash(owner)
         with self._lock():
             before = self._read_or_set_aside(person)
             after = change(before)
@@ -223,11 +223,6 @@ def checked_person(name: str | None) -> str | None:
     if hidden is not None:
         raise ValueError(say("hidden-character", code=f"U+{ord(hidden):04X}"))
     return kept if kept.strip(_JOINERS) else None
-
-
-def hash_of(owner: str) -> str:
-    """What names a person without giving their rights: SHA-256 of their word, in hexadecimal."""
-    return hashlib.sha256(owner.encode()).hexdigest()
 
 
 def _with(kept: dict[str, Any], name: str, value: Any) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.folders import write_json
-from engine.run_info import owner_hash, update_status
+from engine.owners import owner_hash
+from engine.run_info import update_status
 from engine.run_spec import RunSpec, also_file, spec_hash
 from wording import language
 

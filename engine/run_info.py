@@ -1,6 +1,5 @@
 """How a run stands: its state, its numbers, whose it is, read from its folder."""
 
-import hashlib
 import secrets
 import time
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
 from engine.folders import read_json, write_json
+from engine.owners import owner_hash
 from wording import LANGUAGES, SOURCE, words
 
 say = words("engine.run_info")
@@ -84,11 +84,6 @@ class RunInfo:
     def owned_by(self, owner: str) -> bool:
         """Whether this token may stop, resume, rename and delete it."""
         return secrets.compare_digest(self.owner_hash, owner_hash(owner))
-
-
-def owner_hash(owner: str) -> str:
-    """What is kept of an owner's token."""
-    return hashlib.sha256(owner.encode()).hexdigest()
 
 
 def info_of(

@@ -16,10 +16,11 @@ from typing import Any
 from engine.checkpoint_list import newest_checkpoint
 from engine.config import TrainConfig
 from engine.folders import data_folder, read_json, write_file, write_json
+from engine.owners import owner_hash
 from engine.processes import process_mark, worker_lives
 from engine.records import read_records as read_records
 from engine.run_folder import make_folder, sweep
-from engine.run_info import ACTIVE, AT_WORK, PAUSE, STOP, owner_hash, pause_step
+from engine.run_info import ACTIVE, AT_WORK, PAUSE, STOP, pause_step
 from engine.run_info import RunInfo as RunInfo
 from engine.run_info import update_status as update_status
 from engine.run_reader import RunReader

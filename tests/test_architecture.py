@@ -16,8 +16,9 @@ ROOMS = ("engine", "viz", "ui", "pages", "wording")
 # A file of engine imports from floors below its own, and from its own floor as long as no circle closes.
 FLOORS = (
     "config tokens tokenizer tokenizers vocabularies ranks download token_costs metrics windows compact "
-    "rules rule_effects exercise marking lattice reading verdict folders progress classes records energy "
-    "processes cache recorder rotary seed_spread hub_files hub_bpe hub_tokenizer",
+    "rules rule_effects exercise typed marking lattice reading verdict folders owners progress classes "
+    "records energy processes cache recorder rotary seed_spread setting_checks first_weights hub_files "
+    "hub_bpe hub_tokenizer",
     "events checks schedule parallel precision evaluation corpus grammar automaton legality batches model "
     "optimizers dice stages merges own_vocabularies run_sets",
     "scaling predictions trace heads inside ablation embeddings compare sampling waterfall search "

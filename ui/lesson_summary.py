@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 import wording
+from engine.exercise_list import IDS
 from engine.progress import Progress
 from ui import lesson_list, nav, people
 from ui.lesson_list import LESSONS, ORDER
@@ -65,11 +66,10 @@ def page(progress: Progress) -> str:
 
 def sheet(progress: Progress) -> str:
     """Key sentence, formula and results of every lesson, as HTML."""
-    asked = list(progress.exercises.values())
     done = sum(slug in progress.lessons for slug in ORDER)
-    right = sum(one.right for one in asked)
+    right = sum(one.right for name, one in progress.exercises.items() if name in IDS)
     whose = f"<p>{html.escape(say('name', name=progress.name))}</p>" if progress.name else ""
-    counts = html.escape(say("done", done=done, of=len(ORDER), right=right, tried=len(asked)))
+    counts = html.escape(say("done", done=done, of=len(ORDER), right=right, n=len(IDS)))
     lessons = "".join(_lesson(slug, progress) for slug in ORDER)
     return (
         f'<div class="loupe-summary"><h2>{html.escape(say("heading"))}</h2>{whose}<p>{counts}</p>'

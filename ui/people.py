@@ -4,7 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine.progress import Progress, ProgressStore, hash_of
+from engine.owners import owner_hash
+from engine.progress import Progress, ProgressStore
 from ui import resources, session
 from ui.words import literal
 from wording import words
@@ -50,7 +51,7 @@ def answer(exercise: str, *, seed: int, right: bool, hints: int = 0) -> Progress
 def _not_kept(error: OSError) -> Progress:
     """The folder can't be used, but work goes on: an answer is marked all the same."""
     st.session_state[_PROBLEM] = say("not-kept", why=literal(error.strerror or str(error)))
-    return Progress(hash_of(session.owner()))
+    return Progress(owner_hash(session.owner()))
 
 
 def tell() -> None:

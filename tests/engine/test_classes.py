@@ -10,8 +10,9 @@ import pytest
 from engine import class_rows
 from engine.board import Board, Standing
 from engine.classes import LONGEST_TITLE, MOST, ClassStore, checked_code
+from engine.owners import owner_hash
 from engine.progress import Done, Progress, ProgressStore
-from engine.run_info import RunInfo, owner_hash
+from engine.run_info import RunInfo
 
 TEACHER, STUDENT = "a" * 32, "b" * 32
 

@@ -8,17 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.exercise import Choice, Ids, Number, Option, Order, Slip
-from engine.marking import (
-    LONGEST,
-    mark_choice,
-    mark_ids,
-    mark_number,
-    mark_order,
-    read_ids,
-    read_number,
-    rounded,
-    tolerance,
-)
+from engine.marking import mark_choice, mark_ids, mark_number, mark_order, rounded, tolerance
+from engine.typed import LONGEST, read_ids, read_number
 
 LOSS = Number(-math.log(math.exp(1) / (math.exp(2) + math.exp(1) + 1)), "nats")  # 1.40760596...
 HALF = Number(0.5, "share")

@@ -9,7 +9,8 @@ import pytest
 import wording
 from engine.exercise import Choice, Number, Order
 from engine.exercise_list import IDS, TOPICS, exercise
-from engine.marking import UNITS, Verdict, mark_choice, mark_number
+from engine.marking import Verdict, mark_choice, mark_number
+from engine.typed import UNITS
 from ui import exercise_text
 from ui.exercise_solution import FORMULAS, formula
 from ui.worked import tex

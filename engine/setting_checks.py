@@ -1,0 +1,67 @@
+"""How settings are checked when they are made, and how they go to JSON and back."""
+
+import math
+from dataclasses import MISSING, asdict, fields
+from typing import Any, Self
+
+from wording import words
+
+say = words("engine.setting_checks")
+
+
+def check_whole(config: Any, *names: str, least: int = 1) -> None:
+    """Refuse a setting that is not a whole number of at least `least`."""
+    for name in names:
+        value = getattr(config, name)
+        if type(value) is not int or value < least:
+            raise ValueError(say("must_whole_number_least", name=name, least=least, value=value))
+
+
+def check_between(config: Any, name: str, low: float, high: float = math.inf) -> None:
+    """Refuse a setting that is not a finite number from `low` to `high`."""
+    value = getattr(config, name)
+    if isinstance(value, int | float) and math.isfinite(value) and low <= value <= high:
+        return
+    if high < math.inf:
+        raise ValueError(say("must_number_between", name=name, low=low, high=high, value=value))
+    raise ValueError(say("must_number_least", name=name, low=low, value=value))
+
+
+def check_choice(config: Any, name: str, *allowed: str) -> None:
+    """Refuse a setting that is none of those allowed."""
+    value = getattr(config, name)
+    if value not in allowed:
+        raise ValueError(say("must_one_not", name=name, allowed=", ".join(allowed), value=value))
+
+
+def check_switch(config: Any, *names: str, unset: bool = False) -> None:
+    """Refuse a setting that is neither true nor false; with `unset` it may be None."""
+    for name in names:
+        value = getattr(config, name)
+        if not isinstance(value, bool) and not (unset and value is None):
+            raise ValueError(say("must_true_false_not", name=name, value=value))
+
+
+class JsonSettings:
+    """Frozen settings, to and from a plain dictionary; an unknown name is an error, not a silent default."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings by name."""
+        return asdict(self)  # type: ignore[call-overload]
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        """The settings again, checked.
+
+        Raises:
+            ValueError: for a name that is unknown or missing, or a value out of range.
+        """
+        known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+        needed = {f.name for f in fields(cls) if f.default is MISSING}  # type: ignore[arg-type]
+        unknown, missing = sorted(set(values) - known), sorted(needed - set(values))
+        if missing:
+            raise ValueError(say("needs_value", name=cls.__name__, missing=", ".join(missing)))
+        if unknown:
+            names = {"unknown": ", ".join(unknown), "known": ", ".join(sorted(known))}
+            raise ValueError(say("has_no_setting_knows", name=cls.__name__, **names))
+        return cls(**values)
