@@ -5,12 +5,12 @@ Letters: C d_model, H heads, D numbers in a head.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Literal
 
 from engine.config import ModelConfig
+
+if TYPE_CHECKING:  # 1.5 s that a list of models does not wait for
+    from torch import Tensor
 
 Shapes = dict[str, tuple[int, ...]]
 Layout = Literal["plain", "columns", "heads", "added"]
@@ -43,7 +43,7 @@ class Weight:
         return (*rest, rows) if self.layout == "columns" else (rows, *rest)
 
 
-def unpacked(weight: Weight, tensor: Tensor, config: ModelConfig, shapes: Shapes) -> list[Tensor]:
+def unpacked(weight: Weight, tensor: "Tensor", config: ModelConfig, shapes: Shapes) -> "list[Tensor]":
     """The tensors of ours that are in one of theirs, in the order of `weight.ours`."""
     if weight.layout == "added":
         return [tensor[0]]
@@ -55,11 +55,11 @@ def unpacked(weight: Weight, tensor: Tensor, config: ModelConfig, shapes: Shapes
         by_head = tensor.view(-1, n, d, *tensor.shape[1:])  # (H,3,D,…)
         parts = [by_head[:, i].flatten(0, 1) for i in range(n)]
     else:
-        parts = list(torch.split(tensor[weight.skip :], sizes))
+        parts = list(tensor[weight.skip :].split_with_sizes(sizes))
     return [_paired(part, name, config) for part, name in zip(parts, weight.ours, strict=True)]
 
 
-def _paired(part: Tensor, name: str, config: ModelConfig) -> Tensor:
+def _paired(part: "Tensor", name: str, config: ModelConfig) -> "Tensor":
     """Rows of queries and keys so that the two numbers of a rotary pair are neighbours.
 
     Others turn number j together with number j + width/2 of a head; ours turns 2j with 2j + 1. Both are the

@@ -126,6 +126,10 @@ def tokenizer_from_json(spec: dict[str, Any]) -> Tokenizer:
             return _own(f"BPE {len(ranks)}", ranks, spec["pattern"], spec)
         if kind == "published":
             return load_vocabulary(spec["name"])
+        if kind == "hub":
+            from engine.hub_tokenizer import HubTokenizer  # only who opens a published model needs it
+
+            return HubTokenizer(spec["name"], spec["content"], spec["rows"], spec["end"])
     except (KeyError, TypeError) as error:
         raise ValueError(say("description_tokenizer_damaged", kind=kind, error=error)) from error
     raise ValueError(say("tokenizer_kind_unknown_known", kind=kind))

@@ -107,25 +107,27 @@ def trace(
     ablate: Iterable[tuple[int, int]] = (),
     ablate_parts: Iterable[tuple[str, int]] = (),
     hidden: Sequence[int] = (),
+    most: int | None = None,
 ) -> Trace:
     """Run a text through a model and keep everything.
 
     Args:
         model: causal or masked.
         tokenizer: the one that it was trained with.
-        text: if it has more tokens than the context, the last `context_length` are read and `Trace.unused`
-            says how many were not.
+        text: if it has more tokens than are read at once, the last ones are read and `Trace.unused` says how
+            many were not.
         ablate: (layer, head) pairs to silence, both counted from 0: their terms are missing in what attention
             adds to the stream; the other heads, the bias and everything later are computed as ever.
         ablate_parts: ("attention", layer) and ("mlp", layer) pairs: halves of blocks that add nothing at all.
         hidden: positions (counted in the tokens that are read) that a masked model must not see.
+        most: tokens that are read at once, see `engine.trace_size`; None is the whole context.
 
     Raises:
         ValueError: for an empty text, a head, part or position that does not exist, or hiding from a causal
             model.
     """
     config = model.config
-    tokens, unused = tokenizer.ending(text, config.context_length)
+    tokens, unused = tokenizer.ending(text, min(most or config.context_length, config.context_length))
     if not tokens:
         raise ValueError(say("there_nothing_look_yet"))
     ablate, ablate_parts = list(ablate), list(ablate_parts)

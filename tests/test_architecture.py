@@ -18,12 +18,11 @@ FLOORS = (
     "config tokens tokenizer tokenizers vocabularies ranks download token_costs metrics windows compact "
     "rules rule_effects exercise typed marking lattice reading verdict folders owners progress classes "
     "records energy processes cache recorder rotary seed_spread setting_checks first_weights hub_files "
-    "hub_bpe hub_tokenizer",
+    "hub_bpe hub_tokenizer hub_settings hub_shapes hub_layout hub_families hub_plan trace_size",
     "events checks schedule parallel precision evaluation corpus grammar automaton legality batches model "
     "optimizers dice stages merges own_vocabularies run_sets",
     "scaling predictions trace heads inside ablation embeddings compare sampling waterfall search "
     "strategies training checkpoint_files checkpoint_list checkpoints baselines hub oracle gaps "
-    "hub_settings hub_shapes hub_layout hub_families "
     "mask_draws pseudo objectives fill infill fill_scores contexts floor plan samples moments "
     "story_report worked_sums worked_vectors worked_text worked_scaling",
     "run_setup run_options command_line experiments outcomes study_laws findings run_folder runs worker "

@@ -11,15 +11,18 @@ import streamlit as st
 
 from ui import resources
 from ui.resources import ModelRef
+from wording import words
 
 if TYPE_CHECKING:  # these import torch: 1.5 s that the first picture does not wait for
     from engine.tokenizers import Token
     from engine.trace import Trace
 
+say = words("ui.passes")
+
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """The tokens of a text that a model reads: the last `context_length`. Position t is row t of a `Trace`.
+    """The tokens of a text that a model reads: the last `window_length`. Position t is row t of a `Trace`.
 
     Attributes:
         segments: tokens in groups that are whole graphemes, for `token_strip`.
@@ -42,11 +45,10 @@ def window(ref: ModelRef, text: str) -> Window:
     """Cut a text into the tokens that the model reads; needs neither weights nor torch."""
     from engine.tokens import whole_graphemes
 
-    tokens, unused = resources.tokenizer(ref).ending(text, ref.context_length)
+    tokens, unused = resources.tokenizer(ref).ending(text, ref.window_length)
     return Window(whole_graphemes(tokens, text), unused + len(tokens), unused)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
 def traced(
     ref: ModelRef,
     text: str,
@@ -55,6 +57,40 @@ def traced(
     ablate_parts: tuple[tuple[str, int], ...] = (),
 ) -> "Trace":
     """Everything that one pass over a text computes, see `engine.trace`. Its arrays can't be changed."""
+    keep = _traced_large if ref.large else _traced
+    return keep(ref, text, ablate, hidden, ablate_parts)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _traced(
+    ref: ModelRef,
+    text: str,
+    ablate: tuple[tuple[int, int], ...],
+    hidden: tuple[int, ...],
+    ablate_parts: tuple[tuple[str, int], ...],
+) -> "Trace":
+    return _trace(ref, text, ablate, hidden, ablate_parts)
+
+
+@st.cache_resource(max_entries=4, show_spinner=say.later("reading"))
+def _traced_large(
+    ref: ModelRef,
+    text: str,
+    ablate: tuple[tuple[int, int], ...],
+    hidden: tuple[int, ...],
+    ablate_parts: tuple[tuple[str, int], ...],
+) -> "Trace":
+    """Each takes up to 200 MB, see `engine.trace_size`."""
+    return _trace(ref, text, ablate, hidden, ablate_parts)
+
+
+def _trace(
+    ref: ModelRef,
+    text: str,
+    ablate: tuple[tuple[int, int], ...],
+    hidden: tuple[int, ...],
+    ablate_parts: tuple[tuple[str, int], ...],
+) -> "Trace":
     from engine.trace import trace
 
     checkpoint = resources.load(ref)
@@ -65,6 +101,7 @@ def traced(
         ablate=ablate,
         ablate_parts=ablate_parts,
         hidden=hidden,
+        most=ref.window_length,
     )
     for field in fields(result):
         value = getattr(result, field.name)

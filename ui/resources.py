@@ -4,6 +4,7 @@ Every key holds the identity of the checkpoint, so that a run that has learned m
 """
 
 import gc
+import hashlib
 import json
 import math
 import threading
@@ -16,7 +17,9 @@ import streamlit as st
 from numpy.typing import NDArray
 from safetensors import safe_open
 
+from engine.config import ModelConfig
 from engine.folders import data_folder
+from engine.trace_size import window_length
 from wording import words
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ ROOT = Path(__file__).parent.parent
 PRETRAINED = ROOT / "pretrained"
 _DESCRIPTION = "checkpoint.json"
 SMALL = 4_000_000  # parameters of a model of which many moments are held at once
+LARGE = 20_000_000  # parameters above which only `MOST_LARGE` models are held at once, for all people
+MOST_LARGE = 2
 _DEVICES: dict[tuple[str, str], str] = {}  # (model id, identity) -> where its weights are, once loaded
 
 
@@ -39,16 +44,18 @@ class ModelRef:
     """A model that can be chosen; cheap to make, and the key of everything computed from it.
 
     Attributes:
-        id: "stories-clm" for a shipped model, "run:<run id>" for one of a person's runs.
+        id: "stories-clm" for a shipped model, "run:<run id>" for one of a person's runs, "hub:<folder>" for a
+            published one.
         name: its name as a person sees it; may hold any characters.
-        kind: "shipped" or "run".
+        kind: "shipped", "run" or "hub".
         folder: of the checkpoint.
         identity: changes when the weights do.
         objective: "clm" or "mlm".
         n_params: numbers that were learned.
         step: optimizer steps done.
         context_length: most tokens that it sees.
-        corpus: kind of text it learned from: "stories" or another, see `engine.corpus`.
+        window_length: most tokens that pictures of its inside read at once, see `engine.trace_size`.
+        corpus: kind of text it learned from: "stories" or another, see `engine.corpus`; "" if unknown.
         dtype: how its weights are kept; "int8" are rounded.
     """
 
@@ -61,13 +68,19 @@ class ModelRef:
     n_params: int
     step: int
     context_length: int
+    window_length: int
     corpus: str
     dtype: str = "float32"
 
     @property
     def label(self) -> str:
         """As the picker shows it: no number in it changes while a run goes on."""
-        return self.name if self.kind == "shipped" else say("own_run", name=self.name, end=self.id[-4:])
+        return say("own_run", name=self.name, end=self.id[-4:]) if self.kind == "run" else self.name
+
+    @property
+    def large(self) -> bool:
+        """Whether only a few such models are held at once."""
+        return self.n_params > LARGE
 
 
 @st.cache_resource(show_spinner=False)
@@ -121,8 +134,51 @@ def shipped_models() -> list[ModelRef]:
 
 
 def available_models(owner: str) -> list[ModelRef]:
-    """What a person can choose: the shipped models, then their own runs with a checkpoint, newest first."""
-    return [*shipped_models(), *_models_of(owner)]
+    """What a person can choose: the shipped models, published ones, then their own runs, newest first."""
+    return [*shipped_models(), *hub_models(), *_models_of(owner)]
+
+
+def models_folder() -> Path:
+    """Where published models lie, a folder for each."""
+    return home() / "models"
+
+
+def hub_models() -> list[ModelRef]:
+    """The published models in the models folder that can be opened, by name."""
+    found = (_hub_ref(config.parent) for config in sorted(models_folder().glob("[!.]*/config.json")))
+    return [ref for ref in found if ref]
+
+
+def _hub_ref(folder: Path) -> ModelRef | None:
+    try:
+        stamp = tuple(
+            (path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _model_files(folder)
+        )
+        summary = _hub_summary(str(folder), stamp)
+    except (OSError, ValueError):
+        return None  # the page of models says what is wrong with it
+    name = folder.name
+    return ModelRef(id=f"hub:{name}", name=name, kind="hub", folder=str(folder), corpus="", **summary)
+
+
+def _model_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors"))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _hub_summary(folder: str, stamp: tuple[tuple[str, int, int], ...]) -> dict[str, Any]:
+    """What a `ModelRef` says of a published model, from its files' headers alone; loads no torch."""
+    from engine.hub_plan import look
+
+    found = look(folder)
+    return {
+        "identity": hashlib.sha256(repr(stamp).encode()).hexdigest()[:16],
+        "objective": found.config.objective,
+        "context_length": found.config.context_length,
+        "window_length": window_length(found.config),
+        "step": 0,
+        "n_params": found.n_weights,
+    }
 
 
 def _models_of(owner: str) -> list[ModelRef]:
@@ -152,6 +208,8 @@ def history(ref: ModelRef) -> list[ModelRef]:
     """
     from engine.checkpoint_list import list_checkpoints
 
+    if ref.kind == "hub":
+        return [ref]
     if ref.kind == "shipped":
         kept = [path for _, path in list_checkpoints(PRETRAINED / "history" / ref.id)]
         kept.append(PRETRAINED / ref.id)
@@ -167,7 +225,7 @@ def embedding_of(ref: ModelRef) -> NDArray[np.float32]:
     """The token vectors (V,C) of a model, without the rest of it; they can't be changed."""
     from engine.checkpoint_files import read_embedding
 
-    vectors = read_embedding(ref.folder)
+    vectors = load(ref).model.embedding.weight.numpy() if ref.kind == "hub" else read_embedding(ref.folder)
     vectors.setflags(write=False)
     return vectors
 
@@ -183,6 +241,7 @@ def _summary(folder: str, changed: int) -> dict[str, Any]:
         "identity": str(content["files"][weights.name]["sha256"])[:16],
         "objective": str(content["model"]["objective"]),
         "context_length": int(content["model"]["context_length"]),
+        "window_length": window_length(ModelConfig.from_json(content["model"])),
         "step": int(content["step"]),
         "n_params": n_params,
         "dtype": str(content.get("dtype", "float32")),
@@ -195,7 +254,8 @@ def load(ref: ModelRef) -> "Checkpoint":
     Raises:
         ValueError: one sentence, if the files are damaged or gone.
     """
-    return _load(ref.folder, ref.identity, ref.id)
+    keep = _load_large if ref.large else _load
+    return keep(ref.folder, ref.identity, ref.id)
 
 
 def load_moment(moment: ModelRef) -> "Checkpoint":
@@ -219,12 +279,20 @@ def _load(folder: str, identity: str, model_id: str) -> "Checkpoint":
     return _open(folder, identity, model_id)
 
 
+@st.cache_resource(max_entries=MOST_LARGE, show_spinner=say.later("opening"))
+def _load_large(folder: str, identity: str, model_id: str) -> "Checkpoint":
+    """The least recently used one is given up for another: a page that still draws it ends with it."""
+    return _open(folder, identity, model_id)
+
+
 def _open(folder: str, identity: str, model_id: str) -> "Checkpoint":
     import torch
 
     from engine.checkpoints import load_checkpoint
+    from engine.hub import load_folder
 
-    checkpoint = load_checkpoint(folder, "cuda" if torch.cuda.is_available() else "cpu")
+    read = load_folder if model_id.startswith("hub:") else load_checkpoint
+    checkpoint = read(folder, device="cuda" if torch.cuda.is_available() else "cpu")
     checkpoint.model.eval().requires_grad_(False)
     device = checkpoint.model.device
     name = f"GPU · {torch.cuda.get_device_name(device)}" if device.type == "cuda" else "CPU"
@@ -240,8 +308,12 @@ def loaded_on(ref: ModelRef) -> str | None:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def tokenizer(ref: ModelRef) -> "Tokenizer":
     """The tokenizer of a model, without its weights."""
+    from engine.hub_plan import look
+    from engine.hub_tokenizer import load_tokenizer
     from engine.tokenizers import tokenizer_from_json
 
+    if ref.kind == "hub":
+        return load_tokenizer(ref.folder, look(ref.folder).config.vocab_size)
     return tokenizer_from_json(json.loads((Path(ref.folder) / _DESCRIPTION).read_bytes())["tokenizer"])
 
 
