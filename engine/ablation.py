@@ -1,19 +1,21 @@
 """Switching parts of a model off: what the loss and the predictions are without them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from engine.metrics import IGNORED, cross_entropy, kl_divergence, log_softmax, softmax
+from engine.metrics import IGNORED, cross_entropy, log_softmax
 from engine.model import Transformer
 from engine.recorder import Recorder
-from engine.trace import PARTS, Trace
+from engine.trace import PARTS, Trace, check_ablation
 from wording import words
 
 say = words("engine.ablation")
+LARGEST = 2_000_000  # logits at once in float64 while two passes are compared: 16 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +37,56 @@ class Effect:
         return self.after - self.before
 
 
-def effect(whole: Trace, cut: Trace) -> Effect:
-    """Compare a pass with parts switched off to the whole one, on the same text."""
-    divergence = np.array(
-        [kl_divergence(softmax(p), softmax(q)) for p, q in zip(whole.logits, cut.logits, strict=True)]
-    )
-    return Effect(loss(whole), loss(cut), np.maximum(divergence, 0.0))
+def effect(whole: Trace, cut: Trace | NDArray) -> Effect:
+    """Compare a pass with parts switched off, or its logits (T,V), to the whole one on the same text."""
+    logits = cut.logits if isinstance(cut, Trace) else cut
+    rows = max(1, LARGEST // logits.shape[1])
+    divergence = [
+        _divergence(whole.logits[begin : begin + rows], logits[begin : begin + rows])
+        for begin in range(0, len(logits), rows)
+    ]
+    after = _mean_surprisal(logits, whole.scored)
+    return Effect(loss(whole), after, np.maximum(np.concatenate(divergence), 0.0))
+
+
+def _divergence(p: NDArray, q: NDArray) -> NDArray:
+    """KL(p ‖ q) of each row of logits (R,V), in float64."""
+    log_p, log_q = (torch.tensor(x, dtype=torch.float64).log_softmax(dim=-1) for x in (p, q))
+    return np.asarray((log_p.exp() * (log_p - log_q)).sum(dim=-1).numpy())
+
+
+@torch.no_grad()
+def logits_without(
+    model: Transformer,
+    traced: Trace,
+    ablate: Iterable[tuple[int, int]] = (),
+    ablate_parts: Iterable[tuple[str, int]] = (),
+) -> NDArray:
+    """(T,V) float32 logits of a traced text with parts switched off, as `engine.trace.trace` gives them.
+
+    What stands before the first of these parts is not computed again.
+
+    Raises:
+        ValueError: for a head or part that the model does not have.
+    """
+    ablate, ablate_parts = list(ablate), list(ablate_parts)
+    check_ablation(model.config, ablate, ablate_parts)
+    layers = [*(layer for layer, _ in ablate), *(layer for _, layer in ablate_parts)]
+    if not layers:
+        return traced.logits
+    first = min(layers)
+    weight = model.embedding.weight
+    x = torch.tensor(traced.residual[None, first], device=weight.device, dtype=weight.dtype)
+    x = _blocks_from(model, x, first, Recorder(ablate, ablate_parts, keeps=False))
+    return np.asarray(model.read_out(x)[0].float().cpu().numpy())
+
+
+def _blocks_from(model: Transformer, x: Tensor, first: int, recorder: Recorder) -> Tensor:
+    """The stream (1,T,C) that enters block `first` -> after the last block."""
+    turns = None if model.turns is None else model.turns[: x.shape[1]]
+    for layer in range(first, model.config.n_layer):
+        x = model.blocks[layer](x, layer, turns, None, recorder, None)
+    return x
 
 
 def most_lost(whole: Trace, cut: Trace) -> int:
@@ -64,11 +110,14 @@ def loss(traced: Trace) -> float:
 
     Of a causal model every token but the first, of a masked one the hidden tokens.
     """
-    places = np.flatnonzero(traced.scored != IGNORED)
+    return _mean_surprisal(traced.logits, traced.scored)
+
+
+def _mean_surprisal(logits: NDArray, scored: NDArray) -> float:
+    places = np.flatnonzero(scored != IGNORED)
     if not len(places):
         return float("nan")
-    true = [log_softmax(traced.logits[t])[traced.scored[t]] for t in places]
-    return float(0.0 - np.mean(true))
+    return float(0.0 - np.mean([log_softmax(logits[t])[scored[t]] for t in places]))
 
 
 @dataclass(frozen=True)
@@ -92,6 +141,8 @@ class Alone:
 def each_alone(model: Transformer, traced: Trace, *, most: int = 128) -> Iterator[Alone]:
     """Switch off every head and every half of a block, one after the other: L·H + 2·L passes.
 
+    Each pass begins at the block of its part: what stands before it is computed once.
+
     Args:
         model: the one that was traced.
         traced: the whole pass, with something to predict in it.
@@ -108,13 +159,21 @@ def each_alone(model: Transformer, traced: Trace, *, most: int = 128) -> Iterato
     if not bool((targets != IGNORED).any()):
         raise ValueError(say("nothing_predicted_here_there"))
 
-    def run(recorder: Recorder) -> float:
-        return float(cross_entropy(model(ids, recorder=recorder), targets))
+    places = (targets[0] != IGNORED).nonzero()[:, 0]  # nothing else is read out
+    entering = Recorder()
+    model(ids, recorder=entering)
+    streams = entering.kept["residual"]
 
-    whole = run(Recorder(keeps=False))
-    for layer in range(model.config.n_layer):
+    def run(first: int, recorder: Recorder) -> float:
+        x = _blocks_from(model, streams[first], first, recorder)
+        return float(cross_entropy(model.read_out(x[:, places]), targets[:, places]))
+
+    n_layer = model.config.n_layer
+    whole = run(n_layer, Recorder(keeps=False))
+    for layer in range(n_layer):
         for head in range(model.config.n_head):
             cut = Recorder(ablate=[(layer, head)], keeps=False)
-            yield Alone("head", layer, head, run(cut) - whole)
+            yield Alone("head", layer, head, run(layer, cut) - whole)
         for part in PARTS:
-            yield Alone(part, layer, -1, run(Recorder(ablate_parts=[(part, layer)], keeps=False)) - whole)
+            cut = Recorder(ablate_parts=[(part, layer)], keeps=False)
+            yield Alone(part, layer, -1, run(layer, cut) - whole)

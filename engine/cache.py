@@ -5,12 +5,19 @@ from torch import Tensor
 
 from engine.config import ModelConfig
 
+ROOM = 128  # tokens that a cache has room for at first; it doubles when they don't suffice
+
 
 class KVCache:
     """Keys and values of the tokens seen so far, so that the next token costs one position.
 
     Holds at most `context_length` tokens. Beyond that a token's key and value would have to forget what fell
-    out of the window, so the cache is refused and the caller runs the last `context_length` tokens anew.
+    out of the window, so the cache is refused and the caller reads what is left of the window anew.
+
+    Attributes:
+        k, v: (L,B,Hkv,room,D); what lies behind `length` means nothing. Going back to fewer tokens is setting
+            `length`: a causal model's keys and values don't depend on what comes later.
+        length: tokens that it holds.
     """
 
     def __init__(
@@ -19,8 +26,10 @@ class KVCache:
         batch_size: int = 1,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
+        room: int = ROOM,
     ) -> None:
-        shape = (config.n_layer, batch_size, config.kv_heads, config.context_length, config.d_head)
+        self._most = config.context_length
+        shape = (config.n_layer, batch_size, config.kv_heads, min(room, self._most), config.d_head)
         self.k = torch.zeros(shape, device=device, dtype=dtype)
         self.v = torch.zeros(shape, device=device, dtype=dtype)
         self.length = 0
@@ -28,6 +37,29 @@ class KVCache:
     def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Store (B,Hkv,T,D) of the new tokens; give back those of all tokens."""
         end = self.length + k.shape[2]
+        if end > self.k.shape[3]:
+            self._grow(end)
         self.k[layer, :, :, self.length : end] = k
         self.v[layer, :, :, self.length : end] = v
         return self.k[layer, :, :, :end], self.v[layer, :, :, :end]
+
+    def branch(self, rows: Tensor, room: int) -> "KVCache":
+        """Copies of some rows of the batch, each of which can go on by itself.
+
+        Args:
+            rows: (N,) numbers of rows; one may come several times.
+            room: tokens that each will hold at most.
+        """
+        copy = KVCache.__new__(KVCache)
+        copy._most, copy.length, n = self._most, self.length, self.length
+        n_layer, _, heads, _, width = self.k.shape
+        shape = (n_layer, len(rows), heads, max(min(room, self._most), n), width)
+        copy.k, copy.v = self.k.new_zeros(shape), self.v.new_zeros(shape)
+        copy.k[:, :, :, :n], copy.v[:, :, :, :n] = self.k[:, rows, :, :n], self.v[:, rows, :, :n]
+        return copy
+
+    def _grow(self, least: int) -> None:
+        """Make room for so many tokens, and for as many again where the context has them."""
+        more = min(self._most, max(least, 2 * self.k.shape[3])) - self.k.shape[3]
+        empty = self.k.new_zeros((*self.k.shape[:3], more, self.k.shape[4]))
+        self.k, self.v = torch.cat([self.k, empty], dim=3), torch.cat([self.v, empty], dim=3)

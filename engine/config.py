@@ -9,6 +9,7 @@ from wording import words
 say = words("engine.config")
 
 Objective = Literal["clm", "mlm"]
+Aim = Literal["text", "answers", "preferences"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,10 @@ class Rotary(JsonSettings):
             arXiv:2407.21783): pairs of more than `high` turns in `first_length` positions keep their speed,
             those of less than `low` turns are slowed by all of `stretch`. 0 slows every pair alike
             (Chen et al. 2023, arXiv:2306.15595).
+        ramp: between `low` and `high` turns the slowing grows evenly with the "turns", as in Llama 3.1, or from
+            pair to pair, as YaRN has it (Peng et al. 2023, arXiv:2309.00071), there between two "whole" pairs
+            or just where `low` and `high` fall ("pairs").
+        swell: factor of the turned queries and keys (YaRN's attention factor).
     """
 
     base: float = 10000.0
@@ -31,9 +36,13 @@ class Rotary(JsonSettings):
     low: float = 0.0
     high: float = 0.0
     first_length: int = 0
+    ramp: Literal["turns", "whole", "pairs"] = "turns"
+    swell: float = 1.0
 
     def __post_init__(self) -> None:
         check_between(self, "base", 1)
+        check_choice(self, "ramp", "turns", "whole", "pairs")
+        check_between(self, "swell", 0)
         check_between(self, "share", 0, 1)
         check_between(self, "stretch", 1)
         check_between(self, "low", 0)
@@ -41,6 +50,9 @@ class Rotary(JsonSettings):
         check_whole(self, "first_length", least=0)
         if self.first_length and self.low >= self.high:
             raise ValueError(say("rotary_low_below_high", low=self.low, high=self.high))
+        if self.ramp != "turns" and not (self.first_length and self.low > 0 and self.base > 1):
+            told = {"first_length": self.first_length, "low": self.low, "base": self.base}
+            raise ValueError(say("rotary_pairs_need", **told))
 
     def width(self, d_head: int) -> int:
         """How many numbers of a head turn."""
@@ -216,6 +228,15 @@ class TrainConfig(JsonSettings):
         mask_prob: share of the tokens that MLM hides. Not used by CLM.
         aligned_share: share of the training rows that begin at the start of a line (a story).
         seed: of the initial weights, the order of the data, the masks and dropout.
+
+    The rest is for a run that starts from a model (`TUNING`):
+        aim: what the loss is: of every token of a "text"; of the "answers" of pairs, see
+            `engine.instructions`; of "preferences" between two answers, see `engine.preferences`.
+        last_blocks: only so many blocks at the end learn, with what comes after them; None is the whole
+            model. See `engine.trained_part`.
+        beta: how strongly preferences hold the model to its start (DPO).
+        framing: how a prompt and its answer become one row: "plain", or the model's own "chat" form.
+        row_length: most tokens of a training row; None is the model's context length.
     """
 
     steps: int = 1000
@@ -235,6 +256,11 @@ class TrainConfig(JsonSettings):
     aligned_share: float = 0.0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     seed: int = 0
+    aim: Aim = "text"
+    last_blocks: int | None = None
+    beta: float = 0.1
+    framing: Literal["plain", "chat"] = "plain"
+    row_length: int | None = None
 
     def __post_init__(self) -> None:
         check_whole(self, "steps", "batch_size", "eval_every", "eval_rows", "checkpoint_every")
@@ -252,6 +278,30 @@ class TrainConfig(JsonSettings):
         if self.mask_prob <= 0:
             raise ValueError(say("mask_prob_must_above"))
         check_between(self, "aligned_share", 0, 1)
+        check_choice(self, "aim", "text", "answers", "preferences")
+        check_choice(self, "framing", "plain", "chat")
+        check_between(self, "beta", 0)
+        if self.beta <= 0:
+            raise ValueError(say("beta_must_above"))
+        for name in ("last_blocks", "row_length"):
+            if getattr(self, name) is not None:
+                check_whole(self, name)
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings by name; those of `TUNING` only where they are not as in any other run."""
+        return {
+            name: value
+            for name, value in super().to_json().items()
+            if name not in TUNING or value != TUNING[name]
+        }
+
+    def longest_row(self, context_length: int) -> int:
+        """Most tokens that a training row gives to a model with this context."""
+        return min(self.row_length or context_length, context_length)
+
+
+_FIELDS = [f.name for f in fields(TrainConfig)]
+TUNING = {f.name: f.default for f in fields(TrainConfig)[_FIELDS.index("aim") :]}
 
 
 @dataclass(frozen=True)

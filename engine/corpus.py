@@ -12,6 +12,7 @@ from wording import words
 say = words("engine.corpus")
 
 MAX_UPLOAD_BYTES = 5_000_000
+PAIRS = ("answers", "preferences")  # kinds that are pairs, not a text
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -34,7 +35,8 @@ class Corpus:
 
     Attributes:
         name: for people; see `title`.
-        kind: "stories", "python-docs", "pasted" or "uploaded".
+        kind: "stories", "python-docs", "pasted" or "uploaded"; "answers" and "preferences" are JSON lines,
+            see `engine.pair_files`.
         text: the training part and, if `val_text` is None, the validation part too.
         val_text: a validation text of its own (the stories have one: fresh stories from another seed).
     """
@@ -147,6 +149,8 @@ def own_text(text: str, *, name: str = NAMES["pasted"], kind: str = "pasted") ->
 def split(corpus: Corpus, val_share: float = 0.1) -> tuple[str, str]:
     """Training and validation text. The validation part is the end of the text, so no window sees both.
 
+    Of pairs it is whole lines.
+
     Raises:
         ValueError: if the share is not in [0, 0.5].
     """
@@ -154,6 +158,11 @@ def split(corpus: Corpus, val_share: float = 0.1) -> tuple[str, str]:
         return corpus.text, corpus.val_text
     if not 0 <= val_share <= 0.5:
         raise ValueError(say("validation_share_must_lie", val_share=val_share))
+    if corpus.kind in PAIRS:
+        lines = [line for line in corpus.text.split("\n") if line.strip()]
+        n = len(lines) - round(len(lines) * val_share)
+        first, second = ("".join(line + "\n" for line in part) for part in (lines[:n], lines[n:]))
+        return first, second
     cut = len(corpus.text) - round(len(corpus.text) * val_share)
     return corpus.text[:cut], corpus.text[cut:]
 

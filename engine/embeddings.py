@@ -4,19 +4,21 @@ Letters in shapes: V vocabulary, C d_model, D d_head, N vectors, S steps, K dire
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from engine.config import Rotary
 from engine.model import Transformer
-from engine.rotary import sinusoidal_positions
+from engine.rotary import rotary_speeds, sinusoidal_positions
 from wording import words
 
 say = words("engine.embeddings")
 
-BASE = 10000.0  # of the angles, in both the sinusoids of 2017 and rotary positions
+PLAIN = Rotary()
+ROWS = 4096  # of a matrix in float64 at once: 20 MB of 600 numbers each
 
 
 def one_hot(token_id: int, vocab_size: int) -> NDArray[np.float32]:
@@ -67,6 +69,13 @@ def added_positions(model: Transformer) -> NDArray[np.float32] | None:
     return None if model.sinusoid is None else np.asarray(model.sinusoid.float().cpu().numpy())
 
 
+def token_vectors(model: Transformer) -> NDArray[np.float32]:
+    """(V,C) the embedding matrix; of float32 weights on a CPU the model's own memory: read only."""
+    found = np.asarray(model.embedding.weight.detach().float().cpu().numpy())
+    found.setflags(write=False)
+    return found
+
+
 def token_scale(model: Transformer) -> float:
     """What a token's vector is multiplied by before its position is added (Vaswani et al. 2017, §3.4)."""
     return math.sqrt(model.config.d_model) if model.config.positions == "sinusoidal" else 1.0
@@ -77,31 +86,38 @@ def sinusoid(context_length: int, width: int) -> NDArray[np.float32]:
     return sinusoidal_positions(context_length, width)[:, :width].numpy()
 
 
-def speeds(width: int) -> NDArray[np.float64]:
-    """(⌈width/2⌉,) radians that pair j turns with each position: 10000^(-2j/width).
+def speeds(width: int, rotary: Rotary = PLAIN) -> NDArray[np.float64]:
+    """(⌈width/2⌉,) radians that pair j turns with each position: mostly 10000^(-2j/width).
 
     Vaswani et al. 2017 §3.5 (sines and cosines of these angles are added), Su et al. 2021, arXiv:2104.09864
     (queries and keys are turned by them).
 
+    Args:
+        width: how many numbers turn, `rotary.width(d_head)` of a model.
+        rotary: another base, and which pairs are slowed down.
+
     >>> speeds(4).tolist()
     [1.0, 0.01]
     """
-    return BASE ** (-np.arange(0, width, 2, dtype=np.float64) / width)
+    return np.asarray(rotary_speeds(width, rotary).numpy())
 
 
-def turn(x: ArrayLike, position: float) -> NDArray[np.float64]:
+def turn(x: ArrayLike, position: float, rotary: Rotary = PLAIN) -> NDArray[np.float64]:
     """Turn the pairs of x (…,D) as rotary positions do at `position`; the opposite position turns back.
 
-    The same as `engine.rotary.rotate`, in float64: numbers 2j and 2j + 1 are a pair.
+    The same as `engine.rotary.rotate`, in float64: numbers 2j and 2j + 1 are a pair; those after the share
+    that turns stay as they are.
 
     >>> turn([1.0, 0.0], np.pi / 2).round(6).tolist()
     [0.0, 1.0]
     """
     x = np.asarray(x, dtype=np.float64)
-    angles = position * speeds(x.shape[-1])
+    width = rotary.width(x.shape[-1])
+    angles = position * speeds(width, rotary)
     cos, sin = np.cos(angles), np.sin(angles)
-    even, odd = x[..., 0::2], x[..., 1::2]
-    return np.stack((even * cos - odd * sin, even * sin + odd * cos), axis=-1).reshape(x.shape)
+    even, odd = x[..., 0:width:2], x[..., 1:width:2]
+    turned = np.stack((even * cos - odd * sin, even * sin + odd * cos), axis=-1)
+    return np.concatenate((turned.reshape(*x.shape[:-1], width), x[..., width:]), axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,21 +136,36 @@ class Shifts:
 
 
 def shifted_scores(
-    q: ArrayLike, k: ArrayLike, q_position: int, k_position: int, shifts: Sequence[int]
+    q: ArrayLike,
+    k: ArrayLike,
+    q_position: int,
+    k_position: int,
+    shifts: Sequence[int],
+    rotary: Rotary = PLAIN,
 ) -> Shifts:
     """Turn a query and a key (D,), not turned yet, at moved positions, and multiply them there.
 
     With rotary positions the score depends on the distance of the two alone, so `together` stays.
     """
-    key = turn(k, k_position)
-    together = [float(turn(q, q_position + s) @ turn(k, k_position + s)) for s in shifts]
-    alone = [float(turn(q, q_position + s) @ key) for s in shifts]
+    key = turn(k, k_position, rotary)
+    queries = [turn(q, q_position + s, rotary) for s in shifts]
+    together = [
+        float(query @ turn(k, k_position + s, rotary)) for query, s in zip(queries, shifts, strict=True)
+    ]
+    alone = [float(query @ key) for query in queries]
     return Shifts(np.array(shifts, dtype=np.int64), np.array(together), np.array(alone))
+
+
+def _pieces(matrix: ArrayLike) -> Iterator[NDArray[np.float64]]:
+    """The rows of (N,C) as float64, some at a time: a whole vocabulary of them would take much memory."""
+    rows = np.asarray(matrix)
+    for begin in range(0, max(len(rows), 1), ROWS):
+        yield rows[begin : begin + ROWS].astype(np.float64)
 
 
 def norms(matrix: ArrayLike) -> NDArray[np.float64]:
     """(N,) lengths √Σx² of the rows of (N,C)."""
-    return np.asarray(np.sqrt((np.asarray(matrix, dtype=np.float64) ** 2).sum(axis=-1)))
+    return np.concatenate([np.sqrt(np.einsum("nc,nc->n", piece, piece)) for piece in _pieces(matrix)])
 
 
 def cosines(matrix: ArrayLike, token_id: int) -> NDArray[np.float64]:
@@ -143,12 +174,12 @@ def cosines(matrix: ArrayLike, token_id: int) -> NDArray[np.float64]:
     Raises:
         ValueError: if the row itself is all zeros: it points nowhere.
     """
-    rows = np.asarray(matrix, dtype=np.float64)
-    lengths = norms(rows)
+    rows = np.asarray(matrix)
+    lengths, one = norms(rows), rows[token_id].astype(np.float64)
     if lengths[token_id] == 0:
         raise ValueError(say("all_numbers_token_0", token_id=token_id))
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = rows @ rows[token_id] / (lengths * lengths[token_id])
+        found = np.concatenate([piece @ one for piece in _pieces(rows)]) / (lengths * lengths[token_id])
     return np.asarray(np.clip(found, -1.0, 1.0))
 
 
@@ -177,7 +208,7 @@ def neighbours(matrix: ArrayLike, token_id: int, n_near: int = 12, n_far: int = 
         ValueError: see `cosines`.
     """
     values = cosines(matrix, token_id)
-    others = np.array([i for i in np.flatnonzero(np.isfinite(values)) if i != token_id], dtype=np.int64)
+    others = np.flatnonzero(np.isfinite(values) & (np.arange(len(values)) != token_id))
     order = others[np.argsort(-values[others], kind="stable")]
     near = order[:n_near]
     far = order[n_near:][-n_far:] if n_far else order[:0]
@@ -202,7 +233,7 @@ class Basis:
 
     def project(self, matrix: ArrayLike) -> NDArray[np.float64]:
         """Coordinates (N,K) of any vectors (N,C), also others than those fitted: (x - mean) · direction."""
-        return np.asarray((np.asarray(matrix, dtype=np.float64) - self.mean) @ self.directions.T)
+        return np.concatenate([(piece - self.mean) @ self.directions.T for piece in _pieces(matrix)])
 
 
 def fit_basis(matrix: ArrayLike, k: int = 3) -> Basis:

@@ -47,7 +47,7 @@ def fixed_batch(
     if not len(ids):
         return None, None
     causal = model.config.objective == "clm"
-    length = model.config.context_length + causal
+    length = config.longest_row(model.config.context_length) + causal
     at = fixed_rows(len(ids), n_rows=config.eval_rows, length=length, starts=starts)
     rows = windows(ids, at, length)
     if causal:
@@ -57,7 +57,7 @@ def fixed_batch(
         rows,
         mask_prob=config.mask_prob,
         mask_id=mask_id,
-        vocab_size=mask_id,
+        vocab_size=model.config.vocab_size,
         generator=masks,
         split=(1.0, 0.0, 0.0),
     )

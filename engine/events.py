@@ -39,10 +39,14 @@ class EvalEvent:
     Attributes:
         train_loss: mean of the steps since the last such event; at step 0 that of fixed rows of the training
             text.
-        val_loss: of the fixed validation rows, nats per scored token; None without a validation text.
-        bits_per_byte: the same as bits per byte of text; None for masked models or without token lengths.
-        perplexity: exp(val_loss), over masked positions for masked models; may be infinite.
+        val_loss: of the fixed validation rows, nats per scored token; of preferences the mean of -log σ of
+            the margin; None without a validation text.
+        bits_per_byte: the same as bits per byte of text; None for masked models, without token lengths, and
+            for answers and preferences.
+        perplexity: exp(val_loss), over masked positions for masked models; may be infinite; None for
+            preferences.
         floor: val_loss of the true source, where it is known.
+        margin, accuracy: of the held-out preferences, see `engine.aims.Score`; None elsewhere.
     """
 
     step: int
@@ -51,6 +55,8 @@ class EvalEvent:
     bits_per_byte: float | None
     perplexity: float | None
     floor: float | None = None
+    margin: float | None = None
+    accuracy: float | None = None
 
 
 class TrainState(TypedDict):

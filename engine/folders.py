@@ -9,7 +9,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,16 +56,23 @@ def write_file(path: Path, data: bytes, *, durable: bool = True) -> None:
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write a folder with these files at once or not at all; one that is there is replaced."""
+    with fresh_folder(folder) as temporary:
+        for name, data in files.items():
+            (temporary / name).write_bytes(data)
+
+
+@contextmanager
+def fresh_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder to fill, which takes the place of `folder` when the block ends without an error."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     recover(folder)
     clean(folder.parent)
     temporary = folder.with_name(f".{folder.name}.new-{os.getpid()}-{time.monotonic_ns()}")
     temporary.mkdir()
     try:
-        for name, data in files.items():
-            with open(temporary / name, "wb") as file:
-                file.write(data)
-                file.flush()
+        yield temporary
+        for path in temporary.iterdir():
+            with open(path, "rb+") as file:
                 os.fsync(file.fileno())
         if (
             folder.exists()

@@ -15,7 +15,7 @@ class Cell:
 
     Attributes:
         products: (D,) q_i · k_i, number by number.
-        score: their sum divided by √D.
+        score: their sum times the model's scale, mostly 1 / √D.
         dots: (T,) q · k for every key of the row, also those that the query may not look at.
         row_scores: (T,) scores of the whole row; -inf where the query may not look.
         row_weights: (T,) softmax of row_scores; exactly 0 where the query may not look.
@@ -45,9 +45,7 @@ def attention_cell(traced: Trace, layer: int, head: int, query: int, key: int) -
     q = traced.q[layer, head, query].astype(np.float64)
     k = traced.k[layer, head].astype(np.float64)
     dots = k @ q
-    row = dots / np.sqrt(len(q))
-    if traced.objective == "clm":
-        row[query + 1 :] = -np.inf
+    row = np.where(traced.visible(layer)[query], dots * traced.scale, -np.inf)
     weights = softmax(row)
     return Cell(q * k[key], float(row[key]), dots, row, weights, float(weights[key]))
 
@@ -86,10 +84,11 @@ RULES = MEASURES[2:]  # shares of the weight, 0 to 1
 def head_measures(traced: Trace) -> dict[str, NDArray]:
     """Habits of every head in this text, each a mean over the queries that have a choice.
 
-    A causal model's first token can only look at itself, so it is left out everywhere.
+    A causal model's first token can only look at itself, so it is left out everywhere. In a block with a
+    window only the queries count whose window holds a token that the rule names.
 
     Returns:
-        For each of MEASURES an (L,H) array; NaN if no query of the text can show it.
+        For each of MEASURES an (L,H) array; NaN if no query of the text can show it in that block.
         "entropy": of a row of weights, nats; its exponential is an effective number of tokens.
         "distance": Σ weight · |query - key|, tokens.
         "previous", "next": the weight on the token just before, just after (masked models alone look there).
@@ -101,47 +100,51 @@ def head_measures(traced: Trace) -> dict[str, NDArray]:
         Circuits"). Looking at oneself never counts as "same" or "induction".
     """
     weights = traced.attentions  # (L,H,T,T)
-    n, causal = len(traced.ids), traced.objective == "clm"
-    place = np.arange(n)
-    choice = place > 0 if causal else np.full(n, n > 1)
+    place = np.arange(len(traced.ids))
     away = abs(place[:, None] - place).astype(weights.dtype)  # (T,T) tokens between query and key
-    found = {
-        "entropy": _mean(_entropies(weights), choice),
-        "distance": _mean(np.einsum("lhqk,qk->lhq", weights, away), choice),
-    }
-    for rule, where in _targets(traced.ids, causal).items():
-        share = np.einsum("lhqk,qk->lhq", weights, where.astype(weights.dtype))
-        found[rule] = _mean(share, where.any(axis=1) & choice)
-    return found
+    n_layer, rules = len(weights), _targets(traced.ids)
+    found: dict[str, list[NDArray]] = {name: [] for name in MEASURES}
+    for layer in range(n_layer):
+        seen = traced.visible(layer)
+        choice = seen.sum(axis=1) > 1
+        found["entropy"].append(_mean(_entropies(weights[layer]), choice))
+        found["distance"].append(_mean(np.einsum("hqk,qk->hq", weights[layer], away), choice))
+        for rule, where in rules.items():
+            found[rule].append(_mean(_share(weights[layer], where & seen), (where & seen).any(axis=1)))
+    return {name: np.stack(values) for name, values in found.items()}
+
+
+def _share(weights: NDArray, where: NDArray) -> NDArray:
+    """(H,T,T) weights -> (H,T): of every query, what lies on the keys that are marked (T,T)."""
+    return np.asarray(np.einsum("hqk,qk->hq", weights, where.astype(weights.dtype)))
 
 
 def _entropies(weights: NDArray) -> NDArray:
-    """(L,H,T) entropy of every row, nats, with 0 log 0 = 0."""
+    """(H,T) entropy of every row, nats, with 0 log 0 = 0."""
     logs = np.log(weights, where=weights > 0, out=np.zeros_like(weights))
     return 0.0 - (weights * logs).sum(axis=-1, dtype=np.float64)
 
 
 def _mean(values: NDArray, queries: NDArray) -> NDArray:
-    """(L,H,T) -> (L,H): mean over the chosen queries, NaN if there are none."""
+    """(H,T) -> (H,): mean over the chosen queries, NaN if there are none."""
     if not queries.any():
-        return np.full(values.shape[:2], np.nan)
+        return np.full(len(values), np.nan)
     return np.asarray(values[..., queries].mean(axis=-1, dtype=np.float64))
 
 
-def _targets(ids: NDArray, causal: bool) -> dict[str, NDArray]:
-    """For each of RULES the keys (T,T) that it names, row by row."""
+def _targets(ids: NDArray) -> dict[str, NDArray]:
+    """For each of RULES the keys (T,T) that it names, row by row, also those that a query can't see."""
     n = len(ids)
     equal = (ids[:, None] == ids) & ~np.eye(n, dtype=bool)
     after = np.zeros((n, n), dtype=bool)
     after[:, 1:] = equal[:, :-1]  # keys whose left neighbour equals the query, and is not the query
-    rules = {
+    return {
         "previous": np.eye(n, k=-1, dtype=bool),
         "next": np.eye(n, k=1, dtype=bool),
         "first": np.eye(1, n, dtype=bool).repeat(n, axis=0) & (np.arange(n) > 0)[:, None],
         "same": equal,
         "induction": after & ~np.eye(n, dtype=bool),
     }
-    return {name: np.tril(where, k=-1) for name, where in rules.items()} if causal else rules
 
 
 @dataclass(frozen=True)
@@ -166,9 +169,9 @@ class Example:
 def best_head(traced: Trace, rule: str) -> tuple[int, int] | None:
     """The (layer, head) that follows one of RULES most, counted from 0; None if no query of the text can."""
     share = head_measures(traced)[rule]
-    if np.isnan(share).any():
+    if np.isnan(share).all():
         return None
-    layer, head = np.unravel_index(int(share.argmax()), share.shape)
+    layer, head = np.unravel_index(int(np.nanargmax(share)), share.shape)
     return int(layer), int(head)
 
 
@@ -180,23 +183,25 @@ def best_example(traced: Trace, rule: str) -> Example | None:
     finds, with its best query; the one right after the first token is left out, as the token before it is
     also the first.
     """
-    where = _targets(traced.ids, traced.objective == "clm").get(rule)
+    targets = _targets(traced.ids).get(rule)
     measured = head_measures(traced)[rule]
-    if where is None or np.isnan(measured).any():
+    if targets is None or np.isnan(measured).all():
         return None
-    shares = np.einsum("lhqk,qk->lhq", traced.attentions, where.astype(traced.attentions.dtype))  # (L,H,T)
-    can = np.broadcast_to(where.any(axis=1), shares.shape).copy()
+    n_layer, n_head, T = traced.attentions.shape[:3]
+    where = np.stack([targets & traced.visible(layer) for layer in range(n_layer)])  # (L,T,T)
+    shares = np.stack([_share(traced.attentions[i], where[i]) for i in range(n_layer)])  # (L,H,T)
+    can = np.repeat(np.any(where, axis=2, keepdims=True).swapaxes(1, 2), n_head, axis=1)  # (L,H,T)
     if rule == "induction":
-        can[: min(1, len(can) - 1)] = False
+        can[: min(1, n_layer - 1)] = False
     else:
-        can[:, :, : min(2, len(traced.ids) - 1)] = False
+        can[:, :, : min(2, T - 1)] = False
         layer, head = best_head(traced, rule) or (0, 0)
-        can[np.arange(len(can)) != layer] = False
-        can[:, np.arange(can.shape[1]) != head] = False
+        can[np.arange(n_layer) != layer] = False
+        can[:, np.arange(n_head) != head] = False
     if not can.any():
         return None
     found = np.unravel_index(int(np.where(can, shares, -1.0).argmax()), shares.shape)
     layer, head, query = (int(i) for i in found)
-    key = int(np.where(where[query], traced.attentions[layer, head, query], -1.0).argmax())
+    key = int(np.where(where[layer, query], traced.attentions[layer, head, query], -1.0).argmax())
     weight, mean = float(shares[layer, head, query]), float(measured[layer, head])
     return Example(layer, head, query, key, weight, mean)

@@ -27,6 +27,10 @@ _KNOWN_CUTS = {_CUT.replace("{n}", digits) for digits in (r"\p{N}{1,3}", r"\p{N}
 _DIGITS_FIRST = r"'(?:[sdmt]|ll|ve|re)|\p{N}| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+(?=\p{N})|\s+(?!\S)|\s+"
 
 
+class BeyondTiktoken(ValueError):
+    """A tokenizer.json that is in order, but tiktoken would not give the same ids everywhere."""
+
+
 @dataclass(frozen=True)
 class Added:
     """A token that is cut out of a text before anything else.
@@ -74,7 +78,8 @@ def read_bpe(content: Mapping[str, Any]) -> Bpe:
     """Read a tokenizer.json.
 
     Raises:
-        ValueError: one sentence, if it is damaged, no byte-level BPE, or one whose ids tiktoken can't give.
+        BeyondTiktoken: one sentence, if it is no byte-level BPE, or one whose ids tiktoken can't give.
+        ValueError: one sentence, if it is damaged.
     """
     try:
         return _read(content)
@@ -86,10 +91,11 @@ def _read(content: Mapping[str, Any]) -> Bpe:
     model = content["model"]
     kind = model.get("type", "BPE")
     if kind != "BPE" or model.get("byte_fallback"):
-        raise ValueError(say("tokenizer_kind", kind=str(kind)[:80]))
+        raise BeyondTiktoken(say("tokenizer_kind", kind=str(kind)[:80]))
     for name in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
         if model.get(name):
-            raise ValueError(say("tokenizer_setting", name=name, value=repr(model[name])[:80]))
+            refusal = ValueError if name == "dropout" else BeyondTiktoken
+            raise refusal(say("tokenizer_setting", name=name, value=repr(model[name])[:80]))
     pattern, nfc = _pattern(content.get("pre_tokenizer")), _nfc(content.get("normalizer"))
     vocab = _vocabulary(model["vocab"])
     added = _all_added(content.get("added_tokens") or (), model["vocab"])
@@ -100,7 +106,7 @@ def _read(content: Mapping[str, Any]) -> Bpe:
     others = {i: data for data, i in vocab.items() if i not in known}
     if model.get("ignore_merges") and others:
         shown = next(iter(others.values())).decode("utf-8", "backslashreplace")
-        raise ValueError(say("tokenizer_no_merge", token=shown[:80]))
+        raise BeyondTiktoken(say("tokenizer_no_merge", token=shown[:80]))
     return Bpe(ranks, ids, pattern, nfc, added, others)
 
 
@@ -114,7 +120,7 @@ def _alphabet() -> dict[str, int]:
 _BYTE_OF = _alphabet()
 
 
-def _bytes(token: str) -> bytes:
+def spelled_bytes(token: str) -> bytes:
     """The bytes of a token; of one that is not written in the alphabet, which no text gives, its UTF-8."""
     if all(c in _BYTE_OF for c in token):
         return bytes(_BYTE_OF[c] for c in token)
@@ -126,7 +132,7 @@ def _vocabulary(vocab: Mapping[str, int]) -> dict[bytes, int]:
     for token, i in vocab.items():
         if type(i) is not int or not 0 <= i <= MOST_ID:
             raise ValueError(say("tokenizer_id", token=token[:80], id=repr(i)[:80], most=MOST_ID))
-        found[_bytes(token)] = i
+        found[spelled_bytes(token)] = i
     if len(set(found.values())) != len(vocab):
         raise ValueError(say("tokenizer_repeats"))
     return found
@@ -136,7 +142,7 @@ def _pair(merge: str | list[str]) -> tuple[bytes, bytes]:
     parts = merge.split(" ") if isinstance(merge, str) else merge
     if len(parts) != 2:
         raise TypeError(merge)
-    return _bytes(parts[0]), _bytes(parts[1])
+    return spelled_bytes(parts[0]), spelled_bytes(parts[1])
 
 
 def _ranks(
@@ -150,7 +156,7 @@ def _ranks(
         strangers = [part for pair in allowed for part in (*pair, data) if part not in vocab]
         if data in ranks or strangers:
             shown = (strangers or [data])[0].decode("utf-8", "backslashreplace")
-            raise ValueError(say("tokenizer_merges", token=shown[:80]))
+            raise BeyondTiktoken(say("tokenizer_merges", token=shown[:80]))
         ranks[data] = len(ranks)
         pairs[data] = allowed
     return ranks, pairs
@@ -158,10 +164,10 @@ def _ranks(
 
 def _check_merges(ranks: Mapping[bytes, int], pairs: Mapping[bytes, set[tuple[bytes, bytes]]]) -> None:
     if sum(len(data) ** 2 for data in pairs) > MOST_WORK:
-        raise ValueError(say("tokenizer_too_long"))
+        raise BeyondTiktoken(say("tokenizer_too_long"))
     for data, allowed in pairs.items():
         if _before(ranks, data) not in allowed:
-            raise ValueError(say("tokenizer_merges", token=data.decode("utf-8", "backslashreplace")[:80]))
+            raise BeyondTiktoken(say("tokenizer_merges", token=data.decode("utf-8", "backslashreplace")[:80]))
 
 
 def _before(ranks: Mapping[bytes, int], data: bytes) -> tuple[bytes, ...]:
@@ -181,7 +187,7 @@ def _pattern(cut: Mapping[str, Any] | None) -> str:
     """The regular expression of a pre-tokenizer.
 
     Raises:
-        ValueError: if it is none of those that are known to cut alike in tiktoken.
+        BeyondTiktoken: if it is none of those that are known to cut alike in tiktoken.
     """
     steps = [cut] if cut and cut["type"] != "Sequence" else list((cut or {}).get("pretokenizers", ()))
     kinds = [step["type"] for step in steps]
@@ -196,15 +202,16 @@ def _pattern(cut: Mapping[str, Any] | None) -> str:
             pattern = first["pattern"].get("Regex", "")
             if first["behavior"] == "Isolated" and not first.get("invert") and pattern in _KNOWN_CUTS:
                 return str(pattern)
-    raise ValueError(say("tokenizer_cut", kinds=", ".join(map(str, kinds)) or "null"))
+    raise BeyondTiktoken(say("tokenizer_cut", kinds=", ".join(map(str, kinds)) or "null"))
 
 
 def _nfc(normalizer: Mapping[str, Any] | None) -> bool:
     steps = [normalizer] if normalizer else []
     if normalizer and normalizer["type"] == "Sequence":
         steps = list(normalizer["normalizers"])
-    if any(step["type"] != "NFC" for step in steps):
-        raise ValueError(say("tokenizer_normalizer", kinds=", ".join(str(step["type"]) for step in steps)))
+    kinds = [str(step["type"]) for step in steps]
+    if any(kind != "NFC" for kind in kinds):
+        raise BeyondTiktoken(say("tokenizer_normalizer", kinds=", ".join(kinds)))
     return bool(steps)
 
 
@@ -225,5 +232,5 @@ def _added(one: Mapping[str, Any]) -> Added:
         raise ValueError(say("tokenizer_id", token=str(text)[:80], id=repr(i)[:80], most=MOST_ID))
     special, strips = bool(one.get("special")), bool(one.get("lstrip") or one.get("rstrip"))
     if not text or one.get("single_word") or (strips and not special):
-        raise ValueError(say("tokenizer_added", token=str(text)[:80]))
+        raise BeyondTiktoken(say("tokenizer_added", token=str(text)[:80]))
     return Added(i, str(text), special, bool(one.get("normalized", not special)), strips)

@@ -130,8 +130,11 @@ def _check_names(
     family: Family, weights: list[Weight], stored: Mapping[str, Stored], copies: list[tuple[str, str]]
 ) -> None:
     wanted = {weight.theirs for weight in weights}
-    if missing := [weight.theirs for weight in weights if weight.theirs not in stored]:
-        raise ValueError(say("weights_missing", names=some(missing)))
+    if missing := [weight for weight in weights if weight.theirs not in stored]:
+        names = some([weight.theirs for weight in missing])
+        headless = all(ours.startswith("head") for weight in missing for ours in weight.ours)
+        masked = any(weight.ours[0].startswith("head_dense") for weight in weights)
+        raise ValueError(say("no_head" if headless and masked else "weights_missing", names=names))
     known = wanted | {copy for copy, _ in copies} | set(family.copies.values())
     if extra := [name for name in stored if name not in known and not family.plays_no_part(name)]:
         raise ValueError(say("weights_extra", names=some(sorted(extra))))

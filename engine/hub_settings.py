@@ -1,5 +1,6 @@
 """The settings in a Hugging Face config.json, each checked when it is read."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -118,8 +119,10 @@ class Settings:
         share = self.number("partial_rotary_factor", self.number("rotary_pct", share))
         base, share = rope.number("rope_theta", base), rope.number("partial_rotary_factor", share)
         kind = rope.word("rope_type", rope.word("type", "default"))
-        if kind == "default":
+        if kind in ("default", "dynamic"):  # a dynamic one changes only past max_position_embeddings
             return Rotary(base, share)
+        if kind == "yarn":
+            return _yarn(rope, base, share, self)
         if kind == "linear":
             return Rotary(base, share, rope.number("factor"))
         if kind == "llama3":
@@ -127,3 +130,27 @@ class Settings:
             length = rope.whole("original_max_position_embeddings")
             return Rotary(base, share, rope.number("factor"), low, high, length)
         raise ValueError(say("rotary_unknown", kind=kind[:80]))
+
+
+def _yarn(rope: Settings, base: float, share: float, around: Settings) -> Rotary:
+    """YaRN (Peng et al. 2023, arXiv:2309.00071) in the spelling of transformers."""
+    factor = rope.number("factor")
+    length = "original_max_position_embeddings"
+    first = around.whole(length, rope.whole(length, around.whole("max_position_embeddings")))
+    both = [rope.number(name, 0) for name in ("mscale", "mscale_all_dim")]
+    usual = _swell(factor, both[0]) / _swell(factor, both[1]) if all(both) else _swell(factor, 1)
+    return Rotary(
+        base,
+        share,
+        factor,
+        low=rope.number("beta_slow", 0) or 1.0,
+        high=rope.number("beta_fast", 0) or 32.0,
+        first_length=first,
+        ramp="whole" if rope.flag("truncate", True) else "pairs",
+        swell=rope.number("attention_factor", usual),
+    )
+
+
+def _swell(factor: float, weight: float) -> float:
+    """By how much queries and keys grow in a context that is `factor` times as long."""
+    return 0.1 * weight * math.log(factor) + 1 if factor > 1 else 1.0

@@ -9,56 +9,53 @@ from typing import Any
 import regex
 import tiktoken
 
-from engine import hub_files
-from engine.hub_bpe import Added, read_bpe
-from engine.tokenizer import MASK_TEXT, Tokenizer
-from engine.tokens import Token, repair_text, whole_graphemes
+from engine import hub_files, hub_words
+from engine.hub_bpe import Added, BeyondTiktoken, read_bpe
+from engine.hub_frame import frame_of
+from engine.hub_vocabulary import PublishedTokenizer
+from engine.tokens import Token, repair_text
 from wording import words
 
 say = words("engine.hub")
 
 TOKENIZER = "tokenizer.json"
 _OTHERS = ("vocab.txt", "tokenizer.model", "spiece.model", "vocab.json", "merges.txt")
-_KEPT = ("model", "pre_tokenizer", "normalizer", "added_tokens")
-_MASKS = ("<mask>", MASK_TEXT)
+MASKED = ("bert", "roberta", "distilbert")  # model types that see both sides
 
 
-class HubTokenizer(Tokenizer):
-    """A published vocabulary under its own ids.
+class HubTokenizer(PublishedTokenizer):
+    """A published byte-level BPE, run by tiktoken.
 
-    The ids may lie in any order and have gaps; `vocab_size` counts the rows of the model, so that each id
-    that the model can predict has bytes to show, also a row that was never used. If the published tokenizer
-    puts texts into the form NFC first, positions count in that form.
+    If the published tokenizer puts texts into the form NFC first, positions count in that form, see `normal`.
 
     Args:
         name: how to call it.
         content: its tokenizer.json.
         rows: ids of the model.
         end_id: the id that ends a text; None if there is none.
+        frame: ids that the model wants before and after a text.
 
     Raises:
-        ValueError: one sentence, if tiktoken can't give the same ids, or the model has fewer rows.
+        BeyondTiktoken: one sentence, if tiktoken can't give the same ids.
+        ValueError: one sentence, if the content is damaged, or the model has fewer rows.
     """
 
-    def __init__(self, name: str, content: Mapping[str, Any], rows: int, end_id: int | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        content: Mapping[str, Any],
+        rows: int,
+        end_id: int | None = None,
+        frame: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    ) -> None:
         self._bpe = bpe = read_bpe(content)
-        spec = {key: content[key] for key in _KEPT if key in content}
-        encoding = tiktoken.Encoding(name, pat_str=bpe.pattern, mergeable_ranks=bpe.ranks, special_tokens={})
-        super().__init__(
-            name, encoding, rows, {"kind": "hub", "name": name, "rows": rows, "end": end_id, "content": spec}
+        self._encoding = tiktoken.Encoding(
+            name, pat_str=bpe.pattern, mergeable_ranks=bpe.ranks, special_tokens={}
         )
-        self._end = end_id
-        self._known = {i: data for data, i in zip(bpe.ranks, bpe.ids, strict=True) if i >= 0} | bpe.others
-        self._known |= {one.id: one.text.encode("utf-8", "replace") for one in bpe.added}
-        if max(self._known) >= rows:
-            raise ValueError(say("more_ids_than_rows", name=name, n=max(self._known) + 1, rows=rows))
+        known = {i: data for data, i in zip(bpe.ranks, bpe.ids, strict=True) if i >= 0} | bpe.others
+        known |= {one.id: one.text.encode("utf-8", "replace") for one in bpe.added}
+        self._describe(name, content, rows, end_id, frame, known)
         self._present = bytes(set(range(256)) - set(bpe.missing))
-        masks = [one.id for one in bpe.added if one.text in _MASKS]
-        self.mask_id = masks[0] if masks else rows
-
-    def model_vocab_size(self, objective: str) -> int:
-        """Rows of the model, which already count the mask if it has one."""
-        return self.vocab_size
 
     @cached_property
     def _control(self) -> dict[str, int]:
@@ -99,39 +96,12 @@ class HubTokenizer(Tokenizer):
             raise ValueError(say("bytes_without_token", name=self.name, shown=left[:8].hex(" ").upper()))
         return [self._bpe.ids[rank] for rank in super()._encode_plain(text)]
 
-    def token_bytes(self, token_id: int) -> bytes:
-        """The bytes of one id; of a row that no token has, its number in brackets."""
-        if token_id == self.mask_id == self.vocab_size:
-            return MASK_TEXT.encode()
-        if not 0 <= token_id < self.vocab_size:
-            return super().token_bytes(token_id)
-        return self._known.get(int(token_id), f"[{int(token_id)}]".encode())
-
-    def _piece(self, token_id: int) -> bytes:
-        raise KeyError(token_id)
-
     def locate(self, ids: Sequence[int], text: str) -> list[Token]:
         """The tokens with these ids, which are the first of `text`, with their bytes and where they lie."""
         return super().locate(ids, self.normal(text))
 
-    def ending(self, text: str, most: int) -> tuple[list[Token], int]:
-        """The last `most` tokens of a text, and how many come before them."""
-        return super().ending(self.normal(text), most)
-
-    def segments(self, text: str, *, special: bool = False, most: int | None = None) -> list[list[Token]]:
-        """`tokens` in the smallest groups that are whole graphemes."""
-        return whole_graphemes(self.tokens(text, special=special, most=most), self.normal(text))
-
-    @property
-    def end_id(self) -> int:
-        """The id that ends a text.
-
-        Raises:
-            ValueError: if the model names none.
-        """
-        if self._end is None:
-            raise ValueError(say("no_end", name=self.name))
-        return self._end
+    def _ending(self, text: str, most: int) -> tuple[list[Token], int]:
+        return super()._ending(self.normal(text), most)
 
 
 def _cut_out(text: str, added: Sequence[Added]) -> Iterator[tuple[str, Added | None]]:
@@ -154,7 +124,29 @@ def _cut_out(text: str, added: Sequence[Added]) -> Iterator[tuple[str, Added | N
         yield text[at:], None
 
 
-def load_tokenizer(folder: str | Path, rows: int) -> HubTokenizer:
+def open_tokenizer(
+    name: str,
+    content: Mapping[str, Any],
+    rows: int,
+    end_id: int | None = None,
+    frame: tuple[Sequence[int], Sequence[int]] = ((), ()),
+) -> PublishedTokenizer:
+    """The tokenizer of a tokenizer.json: run by tiktoken where that gives the same ids, else by `tokenizers`.
+
+    Raises:
+        ValueError: one sentence, if it is damaged, or needs the package and that is not there.
+    """
+    try:
+        return HubTokenizer(name, content, rows, end_id, frame)
+    except BeyondTiktoken as why:
+        if not hub_words.installed():
+            command = "pip install -r requirements-models.txt"
+            package = {"package": hub_words.PACKAGE, "command": command}
+            raise ValueError(say("needs_package", why=why, **package)) from why
+        return hub_words.WordTokenizer(name, content, rows, end_id, frame)
+
+
+def load_tokenizer(folder: str | Path, rows: int) -> PublishedTokenizer:
     """The tokenizer in a Hugging Face folder.
 
     Args:
@@ -162,7 +154,7 @@ def load_tokenizer(folder: str | Path, rows: int) -> HubTokenizer:
         rows: ids of the model.
 
     Raises:
-        ValueError: one sentence, if there is none, or tiktoken can't give the same ids for every text.
+        ValueError: one sentence, if there is none, it is damaged, or a masked model has no mask.
     """
     folder = Path(folder)
     if not (folder / TOKENIZER).exists():
@@ -170,6 +162,13 @@ def load_tokenizer(folder: str | Path, rows: int) -> HubTokenizer:
         found = ", ".join(others) or "0"
         raise ValueError(say("no_tokenizer", folder=folder.name, file=TOKENIZER, found=found))
     content = hub_files.read_json(folder, TOKENIZER)
-    end = hub_files.read_json(folder, hub_files.CONFIG).get("eos_token_id")
+    settings = hub_files.read_json(folder, hub_files.CONFIG)
+    end = settings.get("eos_token_id")
     end = end[0] if isinstance(end, list) and end else end
-    return HubTokenizer(folder.name, content, rows, end if type(end) is int and 0 <= end < rows else None)
+    end = end if type(end) is int and 0 <= end < rows else None
+    masked = settings.get("model_type") in MASKED
+    frame = frame_of(content.get("post_processor"), masked=masked)
+    tokenizer = open_tokenizer(folder.name, content, rows, end, frame)
+    if masked and tokenizer.mask_id >= rows:
+        raise ValueError(say("no_mask", folder=folder.name, file=TOKENIZER))
+    return tokenizer

@@ -9,19 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from engine.cache import KVCache
 from engine.fill import Choice, Fill
 from engine.metrics import log_softmax
 from engine.model import Transformer
-from engine.search import next_log_probs
+from engine.row_reading import RowReading, Tell, part_of, quiet
+from engine.search import largest, next_log_probs
 from wording import words
 
 say = words("engine.infill")
-
-ROWS_AT_ONCE = 64
 
 
 def _checked(model: Transformer, ids: Sequence[int], hidden: Sequence[int]) -> list[int]:
@@ -96,7 +93,13 @@ class Rescored:
 
 
 def rescore(
-    model: Transformer, ids: Sequence[int], hidden: Sequence[int], *, tried: int = 64, kept: int = 8
+    model: Transformer,
+    ids: Sequence[int],
+    hidden: Sequence[int],
+    *,
+    tried: int = 64,
+    kept: int = 8,
+    tell: Tell = quiet,
 ) -> Rescored:
     """Fill places by p(v | left) · p(right | left, v), up to the next place; the best go on from there.
 
@@ -109,6 +112,7 @@ def rescore(
         hidden: places to fill, none of them the first token.
         tried: fillings that are read on to the next place, those with the likeliest tokens.
         kept: how many of them go on from there.
+        tell: is told how many of all fillings are read, part by part.
 
     Raises:
         ValueError: as in `go_on`, or for a number below 1.
@@ -116,14 +120,14 @@ def rescore(
     places = _checked(model, ids, hidden)
     if tried < 1 or kept < 1:
         raise ValueError(say("least_1_filling_must", tried=tried, kept=kept))
-    reading = _Reading(model, ids[: places[0]])
+    reading = RowReading(model, [ids[: places[0]]])
     fillers, scores, exact = np.zeros((1, 0), np.int64), np.zeros(1), True
-    for place, end in zip(places, [*places[1:], len(ids)], strict=True):
+    for n, (place, end) in enumerate(zip(places, [*places[1:], len(ids)], strict=True)):
         grown = scores[:, None] + _finite(reading.next_log_probs())  # (rows, V)
-        best = np.argsort(-grown, axis=None, kind="stable")[:tried]
+        best = largest(grown, tried)
         rows, tokens = np.divmod(best, grown.shape[1])
         pieces = [[int(token), *ids[place + 1 : end]] for token in tokens]
-        scores = grown.ravel()[best] + reading.tails(rows, pieces)
+        scores = grown.ravel()[best] + reading.tails(rows, pieces, part_of(tell, n, len(places)))
         fillers = np.column_stack([fillers[rows], tokens])
         exact &= len(best) == grown.size
         order = np.argsort(-scores, kind="stable")
@@ -150,57 +154,11 @@ def _best(
     return replace(found, fill=Fill(tuple(now), choices, total))
 
 
-class _Reading:
-    """Rows of one length that a causal model has read so far; keys and values are kept."""
-
-    @torch.no_grad()
-    def __init__(self, model: Transformer, ids: Sequence[int]) -> None:
-        self.model = model
-        self.cache = self._empty(1)
-        self.last = model(torch.tensor([list(ids)], device=model.device), cache=self.cache)[:, -1]
-
-    def _empty(self, n: int) -> KVCache:
-        weight = self.model.embedding.weight
-        return KVCache(self.model.config, n, device=weight.device, dtype=weight.dtype)
-
-    def _branch(self, rows: NDArray[np.int64]) -> KVCache:
-        """Copies of some rows, each of which can go on by itself."""
-        copy, at, n = self._empty(len(rows)), torch.from_numpy(rows), self.cache.length
-        copy.k[:, :, :, :n] = self.cache.k[:, at, :, :n]
-        copy.v[:, :, :, :n] = self.cache.v[:, at, :, :n]
-        copy.length = n
-        return copy
-
-    def next_log_probs(self) -> NDArray[np.float64]:
-        """(rows, V) of the token after what each has read."""
-        return log_softmax(self.last.float().cpu().numpy())
-
-    @torch.no_grad()
-    def tails(self, rows: NDArray[np.int64], pieces: list[list[int]]) -> NDArray[np.float64]:
-        """(N,) log-probability of each piece but its first token, read after one of the rows."""
-        found = np.zeros(len(pieces))
-        if len(pieces[0]) == 1:
-            return found
-        for at in range(0, len(pieces), ROWS_AT_ONCE):
-            ids = torch.tensor(pieces[at : at + ROWS_AT_ONCE], device=self.model.device)
-            cache = self._branch(rows[at : at + ROWS_AT_ONCE])
-            logits = self.model(ids[:, :-1], cache=cache).double()
-            logs = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None])
-            found[at : at + len(ids)] = logs.sum(dim=(1, 2)).cpu().numpy()
-        return found
-
-    @torch.no_grad()
-    def go_on(self, rows: NDArray[np.int64], pieces: list[list[int]]) -> None:
-        """Read pieces after some of the rows, which replace all rows."""
-        self.cache = self._branch(rows)
-        self.last = self.model(torch.tensor(pieces, device=self.model.device), cache=self.cache)[:, -1]
-
-
 def text_log_prob(model: Transformer, ids: Sequence[int]) -> float:
     """Natural log of a causal model's probability of a text, given its first token."""
     if len(ids) < 2:
         return 0.0
-    reading = _Reading(model, ids[:1])
+    reading = RowReading(model, [ids[:1]])
     rest = list(ids[1:])
     return float(reading.next_log_probs()[0, rest[0]] + reading.tails(np.zeros(1, np.int64), [rest])[0])
 

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.metrics import IGNORED, softmax
-from engine.model import Block, Norm, Transformer
+from engine.model import Block, Norm, Transformer, gelu
 from engine.trace import Trace
 
 LARGEST = 4_000_000  # logits at once while the lens reads out: 16 MB, whatever the vocabulary
-EPSILON = 1e-5  # in every norm, see `engine.model.Norm`
 MOVED = 1e-6  # a smaller change of a probability is not told
 
 
@@ -56,16 +55,16 @@ def lens(model: Transformer, traced: Trace, positions: Sequence[int] | None = No
     """
     places = np.arange(len(traced.ids)) if positions is None else np.asarray(positions)
     targets = traced.targets[places]
-    goal = torch.tensor(targets, device=model.device)
+    layers = len(traced.residual)
+    stream = traced.residual[:, places].reshape(layers * len(places), -1)  # (R,C), R = (L+1)·P
+    goal = torch.tensor(np.tile(targets, layers), device=model.device)  # (R,)
     rows = max(1, LARGEST // model.config.vocab_size)
-    found: list[list[Tensor]] = []
-    for stream in traced.residual:
-        pieces = []
-        for begin in range(0, len(places), rows):
-            logits = _read(model, stream[places[begin : begin + rows]])  # (rows,V)
-            pieces.append(_summary(logits, goal[begin : begin + rows], most))
-        found.append([torch.cat(parts) for parts in zip(*pieces, strict=True)])
-    ids, probs, ranks, true = (torch.stack(parts).cpu().numpy() for parts in zip(*found, strict=True))
+    pieces = [
+        _summary(_read(model, stream[begin : begin + rows]), goal[begin : begin + rows], most)
+        for begin in range(0, len(stream), rows)
+    ]
+    whole = [torch.cat(parts).cpu().numpy() for parts in zip(*pieces, strict=True)]
+    ids, probs, ranks, true = (part.reshape(layers, len(places), *part.shape[1:]) for part in whole)
     return Lens(places, ids, probs, ranks, true, targets)
 
 
@@ -122,8 +121,9 @@ class Part:
     """Something that adds to the residual stream.
 
     Attributes:
-        kind: "token", "position", "head", "attention bias", "mlp" or "norm bias".
-        layer: of the last four, counted from 0, or -1.
+        kind: "token", "position", "head", "attention bias", "mlp", "norm bias", "head bias" (of what stands
+            after the stream: the head, and the matrix before it if there is one).
+        layer: counted from 0; -1 for what is in no block, as the last norm.
         head: of a head, counted from 0, or -1.
     """
 
@@ -140,14 +140,17 @@ class Contributions:
         parts: what adds, in the order of the model.
         values: (len(parts),) float64; their sum is `total`.
         total: the logit.
-        divisors: the numbers by which the norms on the way divide, held at what they are: the final norm's
-            alone in a pre-norm model, every block's two in a post-norm model.
+        divisors: the numbers by which the norms on the way divide, held at what they are, in the order of the
+            model: of a norm after the embedding, of every block's two in a post-norm model, of the final norm
+            in a pre-norm model, of the norm before the head if there is one.
+        gates: (C,) the factors Φ by which the GELU before the head multiplies, held too; () without one.
     """
 
     parts: tuple[Part, ...]
     values: NDArray
     total: float
     divisors: NDArray
+    gates: NDArray
 
     def of(self, kind: str, layer: int = -1) -> float:
         """Sum of the parts of a kind in a layer; "attention" is all heads and their bias."""
@@ -170,6 +173,9 @@ def contributions(
     and the weight are linear too; the divisor is not, and is held at its value in this pass. With that the
     sum is exact. What a part does through later parts is not counted here.
 
+    Some masked models have one more matrix, GELU and norm before the head. GELU(h) = h · Φ(h): there Φ(h) is
+    held as well (the identity rule of Achtibat et al. 2024, arXiv:2402.05602), and the sum stays exact.
+
     Args:
         model: the one that was traced.
         traced: one forward pass.
@@ -177,42 +183,86 @@ def contributions(
         token_id: which logit.
         against: another token: then the difference logit(token_id) - logit(against).
     """
-    direction = _numbers(model.head.weight[token_id])  # (C,) float64
-    if against is not None:
-        direction = direction - _numbers(model.head.weight[against])
-    found: list[tuple[Part, float]] = []
-    divisors: list[float] = []
-
-    def back_through(norm: Norm, entering: NDArray, layer: int, towards: NDArray) -> NDArray:
-        """The direction before a norm that stands after this point; notes its bias and divisor."""
-        towards, bias, divisor = _before_norm(norm, entering, towards)
-        divisors.append(divisor)
-        if norm.bias is not None:
-            found.append((Part("norm bias", layer), bias))
-        return towards
-
+    way = _WayBack(model, token_id, against)
+    last = traced.residual[-1, position]
+    gates = way.through_transform(model, last)
     if model.final_norm is not None:
-        direction = back_through(model.final_norm, traced.residual[-1, position], -1, direction)
+        way.through_norm(model.final_norm, last, -1)
     for layer in reversed(range(model.config.n_layer)):
         block = cast(Block, model.blocks[layer])
         post = model.config.norm_place == "post"
         attention, mlp = traced.attention_out[layer, position], traced.mlp_out[layer, position]
         if post:
-            entering = traced.middle[layer, position] + mlp
-            direction = back_through(block.mlp_norm, entering, layer, direction)
-        found.append((Part("mlp", layer), float(mlp.astype(np.float64) @ direction)))
+            way.through_norm(block.mlp_norm, traced.middle[layer, position] + mlp, layer)
+        way.note(Part("mlp", layer), mlp)
         if post:
-            entering = traced.residual[layer, position] + attention
-            direction = back_through(block.attention_norm, entering, layer, direction)
-        heads = head_terms(model, traced, layer, position) @ direction  # (H,)
+            way.through_norm(block.attention_norm, traced.residual[layer, position] + attention, layer)
+        heads = head_terms(model, traced, layer, position) @ way.direction  # (H,)
         if block.attention.out.bias is not None:
-            found.append((Part("attention bias", layer), float(attention @ direction - heads.sum())))
-        found += [(Part("head", layer, h), float(heads[h])) for h in reversed(range(len(heads)))]
-    found += _embedding_terms(model, traced, position, direction)
-    parts, values = zip(*reversed(found), strict=True)
+            bias = float(attention @ way.direction - heads.sum())
+            way.found.append((Part("attention bias", layer), bias))
+        way.found += [(Part("head", layer, h), float(heads[h])) for h in reversed(range(len(heads)))]
+    token, place = _entering(model, traced, position)
+    if model.embedding_norm is not None:
+        way.through_norm(model.embedding_norm, token if place is None else token + place, -1)
+    if place is not None:
+        way.note(Part("position"), place)
+    way.note(Part("token"), token)
+    parts, values = zip(*reversed(way.found), strict=True)
     logits = traced.logits[position].astype(np.float64)
     total = logits[token_id] - (0.0 if against is None else logits[against])
-    return Contributions(parts, np.array(values), float(total), np.array(divisors[::-1]))
+    return Contributions(parts, np.array(values), float(total), np.array(way.divisors[::-1]), gates)
+
+
+class _WayBack:
+    """The way back from a logit through all that is linear once divisors and gates are held.
+
+    Attributes:
+        direction: (C,) float64; its product with a part of the stream here is what the part adds.
+        found: parts that were passed, and what they add.
+        divisors: of the norms that were passed.
+    """
+
+    def __init__(self, model: Transformer, token_id: int, against: int | None) -> None:
+        def row(of: Tensor) -> NDArray:
+            return _numbers(of[token_id]) - (0.0 if against is None else _numbers(of[against]))
+
+        self.direction = row(model.head.weight)
+        self.found: list[tuple[Part, float]] = []
+        self.divisors: list[float] = []
+        if model.head.bias is not None:
+            self.found.append((Part("head bias"), float(row(model.head.bias))))
+
+    def note(self, part: Part, vector: NDArray) -> None:
+        """A part of the stream that stands here."""
+        self.found.append((part, float(vector.astype(np.float64) @ self.direction)))
+
+    def through_norm(self, norm: Norm, entering: NDArray, layer: int) -> None:
+        """To before a norm; notes its bias and divisor."""
+        self.direction, bias, divisor = _before_norm(norm, entering, self.direction)
+        self.divisors.append(divisor)
+        if norm.bias is not None:
+            self.found.append((Part("norm bias", layer), bias))
+
+    @torch.no_grad()
+    def through_transform(self, model: Transformer, stream: NDArray) -> NDArray:
+        """To before the matrix, GELU and norm before the head, if there are any; gives the gates (C,)."""
+        if model.head_dense is None or model.head_norm is None:
+            return np.zeros(0)
+        x = stream.astype(np.float64)
+        if model.final_norm is not None:
+            weight = model.final_norm.weight
+            read = model.final_norm(torch.tensor(stream, device=weight.device, dtype=weight.dtype))
+            x = _numbers(read)
+        matrix, bias = _numbers(model.head_dense.weight), _numbers(model.head_dense.bias)
+        hidden = torch.from_numpy(matrix @ x + bias)
+        bent = gelu(hidden, model.config.activation)
+        gates = torch.where(hidden == 0, 0.5, bent / hidden).numpy()  # Φ(h)
+        self.through_norm(model.head_norm, bent.numpy(), -1)
+        towards = self.direction * gates
+        self.found.append((Part("head bias"), float(bias @ towards)))
+        self.direction = towards @ matrix
+        return np.asarray(gates)
 
 
 def _numbers(tensor: Tensor) -> NDArray:
@@ -225,9 +275,9 @@ def _before_norm(norm: Norm, x: NDArray, towards: NDArray) -> tuple[NDArray, flo
     bias = 0.0 if norm.bias is None else float(_numbers(norm.bias) @ towards)
     towards = towards * _numbers(norm.weight)
     if norm.rms:
-        divisor = float(np.sqrt((x**2).mean() + EPSILON))
+        divisor = float(np.sqrt((x**2).mean() + norm.eps))
         return towards / divisor, bias, divisor
-    divisor = float(np.sqrt(x.var() + EPSILON))
+    divisor = float(np.sqrt(x.var() + norm.eps))
     return (towards - towards.mean()) / divisor, bias, divisor  # d·(x - mean x) = (d - mean d)·x
 
 
@@ -238,20 +288,17 @@ def head_terms(model: Transformer, traced: Trace, layer: int, position: int) -> 
     return np.einsum("chd,hd->hc", weight.reshape(len(weight), *heads.shape), heads)
 
 
-def _embedding_terms(
-    model: Transformer, traced: Trace, position: int, direction: NDArray
-) -> list[tuple[Part, float]]:
-    """The token's own vector and, where positions are added to it, the position's."""
-    whole = traced.residual[0, position].astype(np.float64)
-    if model.config.positions == "rotary":  # positions turn queries and keys, and add nothing
-        return [(Part("token"), float(whole @ direction))]
+def _entering(model: Transformer, traced: Trace, position: int) -> tuple[NDArray, NDArray | None]:
+    """The token's own vector (C,) and, where positions are added to it, the position's; float64.
+
+    With them a norm after the embedding is not passed yet.
+    """
     token = _numbers(model.embedding.weight[int(traced.ids[position])])
+    if model.position is not None:
+        return token, _numbers(model.position.weight[position])
     if model.config.positions == "sinusoidal":
-        token = token * np.sqrt(model.config.d_model)
-    return [
-        (Part("position"), float((whole - token) @ direction)),
-        (Part("token"), float(token @ direction)),
-    ]
+        return token * np.sqrt(model.config.d_model), _numbers(model.sinusoid[position])
+    return token, None  # rotary positions turn queries and keys, and add nothing
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 say = words("engine.metrics")
 
 IGNORED = -100  # a target that the loss leaves out
+ROWS_AT_ONCE = 500_000  # numbers of the rows of logits that are worked on at once
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
@@ -138,10 +139,20 @@ def most_likely(probs: ArrayLike, k: int, *, also: int | None = None) -> MostLik
     [1, 3, 0]
     """
     p = np.asarray(probs, np.float64)
-    ids = np.argsort(-p, kind="stable")[:k]
+    ids = _first(p, k)
     if also is not None and also not in ids:
         ids = np.append(ids, also)
     return MostLikely(ids, p[ids], tail_of(p, ids), len(p) - len(ids))
+
+
+def _first(p: NDArray, k: int) -> NDArray:
+    """The k largest of (V,), the largest first, equal ones in order; sorts no more of them than it must."""
+    if 0 < k < len(p):
+        least = p[np.argpartition(p, len(p) - k)[len(p) - k]]
+        found = np.flatnonzero(p >= least)
+    else:
+        found = np.arange(len(p))
+    return found[np.argsort(-p[found], kind="stable")][:k]
 
 
 def tail_of(probs: ArrayLike, ids: ArrayLike) -> float:
@@ -202,15 +213,24 @@ def next_token_scores(logits: NDArray, ids: Sequence[int]) -> NextTokenScores:
         ValueError: with fewer than 2 tokens, as the first has nothing before it to be predicted from.
     """
     _need_two(len(ids))
-    all_log_probs = log_softmax(logits[: len(ids) - 1])  # (N-1,V)
-    true = all_log_probs[np.arange(len(ids) - 1), ids[1:]]
-    probs = np.exp(all_log_probs)
-    entropies = 0.0 - np.multiply(probs, all_log_probs, where=probs > 0, out=np.zeros_like(probs)).sum(
-        axis=-1
-    )
+    targets = np.asarray(ids[1:])
+    at_once = max(1, ROWS_AT_ONCE // logits.shape[1])  # the float64 rows of a long text would be 75 MB each
+    parts = [
+        _scored_rows(logits[begin : min(begin + at_once, len(targets))], targets[begin : begin + at_once])
+        for begin in range(0, len(targets), at_once)
+    ]
+    true, ranks, entropies = (np.concatenate(part) for part in zip(*parts, strict=True))
     mean_so_far = -np.cumsum(true) / np.arange(1, len(ids))
-    ranks = (all_log_probs > true[:, None]).sum(axis=-1) + 1
     return NextTokenScores(true, ranks, entropies, np.array([perplexity(x) for x in mean_so_far]))
+
+
+def _scored_rows(logits: NDArray, targets: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Of every row of (n,V): log-probability of its target, its rank, and the row's entropy."""
+    log_probs = log_softmax(logits)
+    true = log_probs[np.arange(len(targets)), targets]
+    probs = np.exp(log_probs)
+    each = np.multiply(probs, log_probs, where=probs > 0, out=np.zeros_like(probs))
+    return true, (log_probs > true[:, None]).sum(axis=-1) + 1, 0.0 - each.sum(axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,9 +238,9 @@ class Scores:
     """Score of a text of any length.
 
     Attributes:
-        log_probs: (N-1,) natural log of each token's probability, each token once.
-        positions: (N-1,) which token of the text it is: 1 … N-1.
-        contexts: (N-1,) how many tokens before it the model saw.
+        log_probs: (n,) natural log of each token's probability, each token once.
+        positions: (n,) which token of the text it is: 1 … N-1; with ids before the text also 0.
+        contexts: (n,) how many tokens before it the model saw.
     """
 
     log_probs: NDArray
@@ -233,7 +253,13 @@ class Scores:
         return float(0.0 - self.log_probs.mean())
 
 
-def score(model: "Transformer", ids: Sequence[int] | Tensor, *, stride: int | None = None) -> Scores:
+def score(
+    model: "Transformer",
+    ids: Sequence[int] | Tensor,
+    *,
+    stride: int | None = None,
+    before: Sequence[int] = (),
+) -> Scores:
     """Score every token but the first by sliding the model's window over the text.
 
     Args:
@@ -241,15 +267,18 @@ def score(model: "Transformer", ids: Sequence[int] | Tensor, *, stride: int | No
         ids: (N,), of any length.
         stride: how far the window moves; after the first window each token sees more than
             `context_length - stride` before it. None is half the context.
+        before: what the model wants before any text, `Tokenizer.frame[0]`: it is read first in every window
+            and never scored; the first token of the text then is.
 
     Raises:
-        ValueError: for fewer than 2 tokens, a stride outside 1…context_length, or a masked model.
+        ValueError: for fewer than 2 tokens in all, a stride outside 1…context_length, or a masked model.
     """
     config = model.config
     stride = max(1, config.context_length // 2) if stride is None else stride
     if config.objective != "clm":
         raise ValueError(say("masked_model_gives_no"))
-    _need_two(len(ids))
-    windows = cut(len(ids), config.context_length, stride)
-    log_probs = np.concatenate(list(score_parts(model, ids, windows)))
-    return Scores(log_probs, np.arange(1, len(ids)), context_sizes(windows))
+    row = [*before, *(int(i) for i in ids)]
+    _need_two(len(row))
+    windows = cut(len(row), config.context_length, stride, len(before))
+    log_probs = np.concatenate(list(score_parts(model, row, windows)))
+    return Scores(log_probs, np.arange(0 if before else 1, len(ids)), context_sizes(windows))

@@ -110,10 +110,11 @@ class Attention(nn.Module):
         visible = torch.ones(T, S, dtype=torch.bool, device=q.device).tril(S - T) if causal else None
         if visible is not None and narrow:  # or only the last `window` of those
             visible = visible.triu(S - T - window + 1)
+        if recorder is None:
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=visible, scale=scale)
         heads, weights = attend(q, k, v, visible, scale)
-        if recorder is not None:
-            heads = recorder.silence_heads(layer, heads)
-            recorder.keep(q=q, k=k, v=v, weights=weights, heads=heads)
+        heads = recorder.silence_heads(layer, heads)
+        recorder.keep(q=q, k=k, v=v, weights=weights, heads=heads)
         return heads
 
 
@@ -262,6 +263,26 @@ class Transformer(nn.Module):
         Raises:
             ValueError: if there are no tokens, more than `context_length`, or an id outside the vocabulary.
         """
+        return self.read_out(self.stream(ids, cache, recorder, dropout))
+
+    def next_logits(self, ids: Tensor, *, cache: KVCache | None = None) -> Tensor:
+        """Logits (B,V) after the last of ids (B,T) alone: `forward(...)[:, -1]` without the other positions.
+
+        Of a large vocabulary the others would take most of the memory: 400 MB for 2048 tokens and 49k ids.
+        """
+        return self.read_out(self.stream(ids, cache)[:, -1])
+
+    def stream(
+        self,
+        ids: Tensor,
+        cache: KVCache | None = None,
+        recorder: Recorder | None = None,
+        dropout: torch.Generator | None = None,
+    ) -> Tensor:
+        """The residual stream (B,T,C) after the last block, from which `read_out` gives the logits.
+
+        Args and errors as `forward`.
+        """
         start = 0 if cache is None else cache.length
         self._check(ids, start, cache)
         T = ids.shape[1]
@@ -273,7 +294,7 @@ class Transformer(nn.Module):
             x = block(x, layer, turns, cache, recorder, dropout)
         if cache is not None:
             cache.length += T
-        return self.read_out(x)
+        return x
 
     def _check(self, ids: Tensor, start: int, cache: KVCache | None) -> None:
         n, limit = ids.shape[1] + start, self.config.context_length

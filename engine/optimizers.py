@@ -62,8 +62,8 @@ class Optimizer:
     """
 
     def __init__(self, model: nn.Module, config: TrainConfig) -> None:
-        """Sort the model's parameters into groups."""
-        named = dict(model.named_parameters())
+        """Sort the model's parameters into groups; those that ask for no gradient are left alone."""
+        named = {name: p for name, p in model.named_parameters() if p.requires_grad}
         muon = config.optimizer == "muon"
         hidden = {n: p for n, p in named.items() if muon and p.ndim == 2 and n.startswith("blocks.")}
         rest = {n: p for n, p in named.items() if n not in hidden}
@@ -74,9 +74,9 @@ class Optimizer:
         ]
         self.kind = config.optimizer
         self._named = named
-        self._parts: list[torch.optim.Optimizer] = [
-            torch.optim.AdamW([g for g in groups if g["params"]], lr=0.0, betas=(0.9, 0.99), fused=True)
-        ]
+        self._parts: list[torch.optim.Optimizer] = []
+        if groups := [g for g in groups if g["params"]]:
+            self._parts.append(torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.99), fused=True))
         if hidden:
             self._parts.append(
                 torch.optim.Muon(

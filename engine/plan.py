@@ -1,11 +1,13 @@
 """What a run would be before it starts: its vocabulary, its size, its share of the text, its time."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
+from engine.hub_layout import our_shapes
 from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
 from wording import words
 
@@ -152,19 +154,7 @@ def parameter_count(config: ModelConfig) -> int:
     >>> parameter_count(ModelConfig(10, context_length=4, n_layer=1, n_head=1, d_model=2, bias=False))
     82
     """
-    c, kv, ff = config.d_model, config.kv_heads * config.d_head, config.ff_width
-    gates = 2 if config.activation == "swiglu" else 1
-
-    def norm(width: int) -> int:
-        return width * (2 if config.bias and config.norm == "layernorm" else 1)
-
-    attention = 2 * c * c + 2 * c * kv + (2 * norm(config.d_head) if config.qk_norm else 0)
-    mlp = (gates + 1) * c * ff
-    biases = 2 * c + 2 * kv + gates * ff + c if config.bias else 0
-    block = attention + mlp + biases + 2 * norm(c)
-    outside = config.vocab_size * c * (1 if config.tie_head else 2)
-    outside += config.context_length * c if config.positions == "learned" else 0
-    return config.n_layer * block + outside + (norm(c) if config.norm_place == "pre" else 0)
+    return sum(math.prod(shape) for shape in our_shapes(config).values())
 
 
 @dataclass(frozen=True)
@@ -195,8 +185,7 @@ def _tokens(model: ModelConfig, train: TrainConfig) -> int:
 
 
 def _step_seconds(model: ModelConfig, train: TrainConfig) -> float:
-    work = (
-        6 * parameter_count(model) + 12 * model.n_layer * model.context_length * model.d_model
-    )  # for one token
+    attention = model.n_layer * model.context_length * model.n_head * model.d_head
+    work = 6 * parameter_count(model) + 12 * attention  # for one token
     fixed = SECONDS_PER_STEP + SECONDS_PER_LAYER * model.n_layer
     return fixed + work * _tokens(model, train) / FLOPS_PER_SECOND

@@ -27,13 +27,31 @@ def rotary_speeds(width: int, rotary: Rotary) -> Tensor:
     speeds = rotary.base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
     if not rotary.first_length:
         return speeds / rotary.stretch
+    if rotary.ramp != "turns":
+        slowed = _slowed_by_pair(width, rotary)
+        return speeds * (1 - slowed + slowed / rotary.stretch)
     turns = rotary.first_length * speeds / (2 * math.pi)  # that a pair makes in the first context
     kept = ((turns - rotary.low) / (rotary.high - rotary.low)).clamp(0, 1)
     return speeds * (kept + (1 - kept) / rotary.stretch)
 
 
+def _slowed_by_pair(width: int, rotary: Rotary) -> Tensor:
+    """How much of the slowing each pair gets, 0 to 1: (width / 2,) float64 (YaRN, Peng et al. 2023, §3.2)."""
+
+    def pair_of(turns: float) -> float:
+        """The pair, maybe between two, that makes so many turns in the first context."""
+        return width * math.log(rotary.first_length / (2 * math.pi * turns)) / (2 * math.log(rotary.base))
+
+    first, last = pair_of(rotary.high), pair_of(rotary.low)
+    if rotary.ramp == "whole":
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, width - 1)
+    last += 0.001 if first == last else 0  # as others do, or the ramp would have no width
+    return ((torch.arange(width // 2, dtype=torch.float64) - first) / (last - first)).clamp(0, 1)
+
+
 def rotary_turns(context_length: int, width: int, base: float | Rotary = 10000.0) -> Tensor:
-    """Cosine and sine of position · base^(-2j/width): (context_length, width / 2, 2).
+    """Cosine and sine of position · base^(-2j/width), times `Rotary.swell`: (context_length, width / 2, 2).
 
     The angles are float64: in float32 those of far positions would be off by a visible amount.
 
@@ -42,9 +60,10 @@ def rotary_turns(context_length: int, width: int, base: float | Rotary = 10000.0
         width: how many numbers turn.
         base: of the speeds, or all that is to be known of them.
     """
-    speeds = rotary_speeds(width, base if isinstance(base, Rotary) else Rotary(base))
+    rotary = base if isinstance(base, Rotary) else Rotary(base)
+    speeds = rotary_speeds(width, rotary)
     angles = torch.outer(torch.arange(context_length, dtype=torch.float64), speeds)
-    return torch.stack((angles.cos(), angles.sin()), dim=-1).float()
+    return (rotary.swell * torch.stack((angles.cos(), angles.sin()), dim=-1)).float()
 
 
 def sinusoidal_positions(context_length: int, d_model: int) -> Tensor:

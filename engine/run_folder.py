@@ -4,6 +4,8 @@ run.json        settings, seeds, whose it is        metrics.jsonl   one record a
 corpus.txt      the text (and corpus_val.txt)       status.json     state, step, heartbeat
 also/           further texts that are scored       checkpoints/    one folder for each kept step
 tokenizer.json  the vocabulary                      stop, pause     asked of the worker: see run_info
+start/          of a run that starts from a small model, that model: see tuning_start
+reference.safetensors   of a run on preferences, what its start gives each answer: see tuning_data
 """
 
 import os
@@ -14,10 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from engine.corpus import PAIRS, split
 from engine.folders import write_json
 from engine.owners import owner_hash
 from engine.run_info import update_status
 from engine.run_spec import RunSpec, also_file, spec_hash
+from engine.tuning_start import copy_start
 from wording import language
 
 LEFTOVER_SECONDS = 3600.0  # a half-made run that is so old belongs to nobody
@@ -54,6 +58,11 @@ def make_folder(root: Path, spec: RunSpec, owner: str, sizes: tuple[int, int], s
     }
     run |= {"owner": owner_hash(owner), "spec_hash": spec_hash(spec)}
     run["corpus"] |= {"train_tokens": sizes[0], "val_tokens": sizes[1]}
+    if spec.corpus.kind in PAIRS:
+        run["corpus"] |= {
+            name: sum(bool(line.strip()) for line in text.split("\n"))
+            for name, text in zip(("pairs", "val_pairs"), split(spec.corpus, spec.val_share), strict=True)
+        }
     hidden = hidden_folder(root, run_id)
     hidden.mkdir()
     (hidden / "corpus.txt").write_bytes(spec.corpus.text.encode())
@@ -64,6 +73,9 @@ def make_folder(root: Path, spec: RunSpec, owner: str, sizes: tuple[int, int], s
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(text.encode())
     write_json(hidden / "tokenizer.json", spec.tokenizer.to_json())
+    if spec.start is not None:
+        run["start"] |= {"folder": spec.start.folder}
+        copy_start(hidden, spec.start)
     write_json(hidden / "run.json", run)
     update_status(hidden, **{"step": 0, "message": "", "pid": None, "device": "", **status})
     os.replace(hidden, root / run_id)

@@ -37,6 +37,7 @@ class RunInfo:
         joules: energy since the start, None where the machine doesn't tell; see `engine.energy`.
         joules_of: what that is the energy of: "processor", "GPU" or "processor and GPU".
         imported: whether it came out of a zip.
+        start: name of the model that it started from; "" if it began with new weights.
     """
 
     id: str
@@ -65,6 +66,7 @@ class RunInfo:
     joules: float | None = None
     joules_of: str = ""
     imported: bool = False
+    start: str = ""
 
     @property
     def active(self) -> bool:
@@ -119,6 +121,7 @@ def info_of(
             joules=status.get("joules"),
             joules_of=str(status.get("joules_of", "")),
             imported=run.get("imported") is True,
+            start=str(run["start"]["name"]) if run.get("start") else "",
         )
     except (KeyError, TypeError, ValueError):
         return None

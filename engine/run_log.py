@@ -5,17 +5,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from engine.config import TrainConfig
 from engine.energy import Meter
 from engine.events import EvalEvent, StepEvent
+from engine.framing import framing_for
 from engine.heartbeat import Status
 from engine.model import Transformer
 from engine.records import Metrics
 from engine.run_measures import FurtherTexts, baseline_record, floor_record
-from engine.samples import Sampler
-from engine.tokenizers import Tokenizer
+from engine.run_setup import Setup
+from engine.samples import AnswerSampler, Sampler
 from engine.training import Training
 from wording import words
 
@@ -75,8 +75,7 @@ class RunLog:
     def follow(
         self,
         training: Training,
-        texts: tuple[Tensor, Tensor],
-        tokenizer: Tokenizer,
+        ready: Setup,
         kind: str,
         prompt: str | None,
         further: Mapping[str, str],
@@ -85,15 +84,20 @@ class RunLog:
 
         Args:
             training: about to begin.
-            texts: ids of the training text and of the validation text.
-            tokenizer: of the run.
+            ready: what it is trained with.
             kind: of the corpus; only the stories have a floor.
             prompt: that the samples continue.
             further: texts by name that are scored at each evaluation.
         """
+        texts, tokenizer = ready.ids, ready.tokenizer
         self._training, self._texts, self._tokenizer, self._kind = training, texts, tokenizer, kind
         model: Transformer = training.model
-        self._sampler = Sampler(model, tokenizer, texts[1] if len(texts[1]) else texts[0], prompt, kind)
+        self._sampler: Sampler | AnswerSampler
+        if ready.rows is None:
+            self._sampler = Sampler(model, tokenizer, texts[1] if len(texts[1]) else texts[0], prompt, kind)
+        else:
+            framing = framing_for(tokenizer, training.config.framing)
+            self._sampler = AnswerSampler(model, framing, prompt or ready.first_prompt)
         self._further = FurtherTexts(further, tokenizer, model, self.config) if further else None
         self.meter = Meter(gpu_name(model.device))
         self.status.on_beat = self.meter.sample
@@ -149,6 +153,7 @@ class RunLog:
             event.step,
             **self.last_eval,
             perplexity=event.perplexity,
+            **({} if event.margin is None else {"margin": event.margin, "accuracy": event.accuracy}),
             seconds=round(self.seconds, 3),
             **also,
             **self._energy(),

@@ -10,6 +10,7 @@ from torch import Tensor
 from engine.baselines import NGrams, baseline_losses
 from engine.batches import Batch, clm_rows, mask_tokens
 from engine.config import TrainConfig
+from engine.corpus import NAMES
 from engine.evaluation import EVAL_SEED, fixed_batch, line_starts, scored_targets, total_loss
 from engine.metrics import bits_per_byte
 from engine.model import Transformer
@@ -77,6 +78,7 @@ class FurtherTexts:
         tokenizer: of the run.
         model: of the run.
         config: of the run; how many tokens are hidden from a masked model, and whether rows begin with lines.
+            Those of the stories always do: what a story is about stands at its beginning.
     """
 
     def __init__(
@@ -84,7 +86,12 @@ class FurtherTexts:
     ) -> None:
         self._model, self._rows = model, config.batch_size
         self._batches = {
-            name: rows_of(torch.tensor(tokenizer.encode(text), dtype=torch.int64), tokenizer, model, config)
+            name: rows_of(
+                torch.tensor(tokenizer.encode(text), dtype=torch.int64),
+                tokenizer,
+                model,
+                replace(config, aligned_share=1.0) if name == NAMES["stories"] else config,
+            )
             for name, text in texts.items()
         }
 
@@ -98,6 +105,34 @@ class FurtherTexts:
         return found
 
 
+def floor_of_stories(
+    text: str, tokenizer: Tokenizer, model: Transformer, config: TrainConfig
+) -> float | None:
+    """What the true source scores on the rows of the stories as a further text, nats per scored token.
+
+    Args:
+        text: the stories, more than `ALSO_ROWS` rows of them.
+        tokenizer: of the run.
+        model: whose objective and context length count.
+        config: of the run.
+
+    Returns:
+        None if it can't be known for this vocabulary.
+    """
+    from engine.floor import validation_floor
+
+    ids = torch.tensor(tokenizer.encode(text), dtype=torch.int64)
+    chosen = replace(config, eval_rows=ALSO_ROWS)
+    starts = line_starts(ids, tokenizer.line_end_ids)
+    at, batch = fixed_batch(model, ids, starts, tokenizer.mask_id, chosen)
+    if at is None or batch is None:
+        return None
+    try:
+        return validation_floor(tokenizer, ids.tolist(), at, batch, model.config.objective)
+    except ValueError:  # a vocabulary that doesn't keep to the words of the grammar
+        return None
+
+
 def rows_of(ids: Tensor, tokenizer: Tokenizer, model: Transformer, config: TrainConfig) -> list[Batch]:
     """The rows of a further text: of a short one all, its shorter end included; else fixed ones.
 
@@ -107,7 +142,7 @@ def rows_of(ids: Tensor, tokenizer: Tokenizer, model: Transformer, config: Train
         model: whose objective and context length count.
         config: as for `FurtherTexts`.
     """
-    causal, stride = model.config.objective == "clm", model.config.context_length
+    causal, stride = model.config.objective == "clm", config.longest_row(model.config.context_length)
     if len(ids) - causal > ALSO_ROWS * stride:
         aligned = config.aligned_share > 0
         starts = line_starts(ids, tokenizer.line_end_ids) if aligned else None
@@ -126,7 +161,7 @@ def rows_of(ids: Tensor, tokenizer: Tokenizer, model: Transformer, config: Train
             part,
             mask_prob=config.mask_prob,
             mask_id=tokenizer.mask_id,
-            vocab_size=tokenizer.mask_id,
+            vocab_size=model.config.vocab_size,
             generator=masks,
             split=(1.0, 0.0, 0.0),
         )

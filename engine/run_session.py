@@ -1,6 +1,7 @@
 """A run while it is trained: reads its folder, keeps its moments, hears who asks it to pause or stop."""
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,6 +23,7 @@ from engine.run_log import RunLog
 from engine.run_queue import RunQueue
 from engine.run_setup import set_up
 from engine.run_spec import ALSO
+from engine.tuning_start import is_large
 from wording import words
 
 say = words("engine.run_session")
@@ -69,10 +71,14 @@ class Run:
         self.log.resume(ready.step or -1)  # a run that begins at step 0 says everything again
         if ready.rounded:
             self.log.notice(ready.step, say("from_rounded_weights", step=ready.step))
+        elif ready.checkpoint is None:
+            for message in ready.notices:
+                self.log.notice(0, message)
+        self.config = ready.config
         self._training = ready.training(self.processes)
         self.status.set(precision=self._training.precision, processes=self.processes.n)
         kind, prompt = self.settings["corpus"]["kind"], self.settings.get("sample_prompt")
-        self.log.follow(self._training, ready.ids, self.tokenizer, kind, prompt, self._further())
+        self.log.follow(self._training, ready, kind, prompt, self._further())
         together = InStep(self._training, self.processes, self.ask_to_stop)
         try:
             return self._follow(together)
@@ -137,8 +143,15 @@ class Run:
         self._compact(state["step"])
 
     def _compact(self, step: int) -> None:
-        """Make the older moments small. Later ones than this are of a run that was damaged: left alone."""
+        """Make the older moments small. Later ones than this are of a run that was damaged: left alone.
+
+        Those of a large model would still fill the disk: they are removed.
+        """
         older = [path for at, path in list_checkpoints(self.folder) if at <= step][:-FULL_CHECKPOINTS]
+        if is_large(self.model_config):
+            for path in older:
+                shutil.rmtree(path, ignore_errors=True)
+            return
         for path in older:
             try:
                 compact_checkpoint(path)

@@ -6,10 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
+from engine.checks import check_lengths
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
 from engine.tokenizers import Tokenizer
-from engine.training import check_lengths
+from engine.trained_part import check_blocks
+from engine.tuning_data import Rows, encode_rows
+from engine.tuning_size import check_memory, need_of
+from engine.tuning_start import Start as Start
+from engine.tuning_start import check_start
 from wording import words
 
 say = words("engine.run_spec")
@@ -28,6 +35,7 @@ class RunSpec:
         group: names an experiment that several runs belong to; "" for a run of its own.
         label: what this run is in its group, such as "too low".
         also_scored: further texts by name that are scored at each evaluation and never learned from.
+        start: the model whose weights are trained on; None begins with new ones.
     """
 
     name: str
@@ -41,6 +49,7 @@ class RunSpec:
     group: str = ""
     label: str = ""
     also_scored: Mapping[str, str] = field(default_factory=dict)
+    start: Start | None = None
 
     def check(self, counted: dict[tuple[str, str], int] | None = None) -> tuple[int, int]:
         """Number of training and validation tokens.
@@ -65,15 +74,37 @@ class RunSpec:
             )
         if self.device not in ("auto", "cpu", "cuda"):
             raise ValueError(say("device_must_auto_cpu", device=self.device))
+        check_blocks(self.model, self.train.last_blocks)
+        if self.start is not None:
+            check_start(self.start, self.model, self.tokenizer)
         if self.sample_prompt:
             self.tokenizer.encode(self.sample_prompt)  # a character vocabulary may not know it
         counted = {} if counted is None else counted
-        n_train, n_val = (self._count(text, counted) for text in split(self.corpus, self.val_share))
-        check_lengths(n_train, n_val, self.model.context_length)
+        texts = split(self.corpus, self.val_share)
+        if self.train.aim == "text":
+            length = self.train.longest_row(self.model.context_length)
+            n_train, n_val = (self._count(text, counted) for text in texts)
+            check_lengths(n_train, n_val, length)
+        else:
+            rows = self._rows(texts)
+            n_train, n_val = rows[0].n_tokens, rows[1].n_tokens
+            length = max(rows[0].length, rows[1].length)
         for name, text in self.also_scored.items():
             if self._count(text, counted) < 2:
                 raise ValueError(say("text_scored_needs_least", name=name))
+        if self.start is not None:
+            gpu = free_on_gpu() if self.device != "cpu" else None
+            check_memory(need_of(self.model, self.train, length), on_gpu=gpu)
         return n_train, n_val
+
+    def _rows(self, texts: tuple[str, str]) -> Rows:
+        if self.corpus.kind != self.train.aim:
+            raise ValueError(say("aim_needs_pairs", aim=self.train.aim, kind=self.corpus.kind))
+        if self.model.objective != "clm":
+            raise ValueError(say("pairs_need_causal"))
+        if self.train.aim == "preferences" and self.start is None:
+            raise ValueError(say("preferences_need_start"))
+        return encode_rows(texts, self.train, self.tokenizer, self.model.context_length)
 
     def _count(self, text: str, counted: dict[tuple[str, str], int]) -> int:
         key = (self.tokenizer.hash, text)
@@ -98,7 +129,12 @@ class RunSpec:
             "group": self.group,
             "label": self.label,
             "also_scored": {name: fingerprint(text) for name, text in self.also_scored.items()},
+            **({} if self.start is None else {"start": self._start()}),
         }
+
+    def _start(self) -> dict[str, str]:
+        assert self.start is not None
+        return {"kind": self.start.kind, "name": self.start.name, "identity": self.start.identity}
 
 
 def fingerprint(text: str) -> str:
@@ -108,7 +144,15 @@ def fingerprint(text: str) -> str:
 
 def spec_hash(spec: RunSpec) -> str:
     """The same for two specs that would train the same numbers, whatever they are called."""
-    return hashlib.sha256(json.dumps(spec.to_json(), sort_keys=True).encode()).hexdigest()[:16]
+    settings = spec.to_json()
+    if spec.start is not None:  # the same weights, whatever they are called
+        settings["start"] = spec.start.identity
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def free_on_gpu() -> int | None:
+    """Bytes free on the GPU that a run would take; None without one."""
+    return int(torch.cuda.mem_get_info()[0]) if torch.cuda.is_available() else None
 
 
 def also_file(text: str) -> str:

@@ -26,6 +26,7 @@ from engine.run_info import update_status as update_status
 from engine.run_reader import RunReader
 from engine.run_spec import RunSpec as RunSpec
 from engine.run_spec import spec_hash
+from engine.tuning_size import check_disk
 from wording import words
 
 say = words("engine.runs")
@@ -65,6 +66,7 @@ class RunStore(RunReader):
             ValueError: if it could not be trained, with the numbers.
         """
         sizes = spec.check()
+        check_disk(self.root, spec.model, spec.train)
         with self.queue.lock():
             return make_folder(
                 self.root, spec, owner, sizes, {"state": "stopped", "message": say("not_started_yet")}
@@ -93,6 +95,8 @@ class RunStore(RunReader):
         if not known:
             counted: dict[tuple[str, str], int] = {}
             sizes = [spec.check(counted) for spec in specs]
+            for spec in specs:
+                check_disk(self.root, spec.model, spec.train)
             with self.queue.lock():
                 known = self._same(specs, owner)
                 if not known:

@@ -1,14 +1,61 @@
 """Short texts that show, while it trains, what a model has learned so far."""
 
+from collections.abc import Sequence
+
 import torch
 
 from engine.batches import mask_tokens
+from engine.framing import Framing
 from engine.model import Transformer
 from engine.sampling import generate
 from engine.tokenizers import Tokenizer
 
 SAMPLE_TOKENS = 60
+ANSWER_TOKENS = 160
 FILLED_TOKENS = 24  # length of the sentence that a masked model fills
+
+
+def shown(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    r"""Text of some ids; bytes that are no whole character, as beginners write, stand as ``\xf0``."""
+    return b"".join(map(tokenizer.token_bytes, ids)).decode("utf-8", "backslashreplace")
+
+
+class AnswerSampler:
+    """The answer to always the same prompt, with always the same seed."""
+
+    def __init__(self, model: Transformer, framing: Framing, prompt: str) -> None:
+        self._model, self._framing, self._prompt = model, framing, prompt
+
+    def record(self) -> dict[str, str]:
+        """Texts for a "sample" record."""
+        text = write_answer(self._model, self._framing, self._prompt, n_tokens=ANSWER_TOKENS, seed=0)
+        return {"prompt": self._prompt + "\n", "text": text}
+
+
+def write_answer(
+    model: Transformer,
+    framing: Framing,
+    prompt: str,
+    *,
+    n_tokens: int,
+    seed: int,
+    temperature: float = 0.8,
+) -> str:
+    """An answer to a prompt, without the token that ends it; `n_tokens` at most."""
+    asked = framing.prompt_ids(prompt)
+    room = max(1, model.config.context_length - len(asked))
+    steps = generate(
+        model,
+        asked,
+        n_tokens=min(n_tokens, room),
+        temperature=temperature,
+        seed=seed,
+        stop_ids=framing.stop_ids,
+    )
+    ids = [step.id for step in steps]
+    if ids and ids[-1] == framing.end:
+        ids.pop()
+    return shown(framing.tokenizer, ids).rstrip("\n")
 
 
 class Sampler:
@@ -50,8 +97,7 @@ class Sampler:
         return {"prompt": self._text(self._prompt), "text": self._text(ids)}
 
     def _text(self, ids: list[int]) -> str:
-        r"""Text of some ids; bytes that are no whole character, as beginners write, stand as ``\xf0``."""
-        return b"".join(map(self.tokenizer.token_bytes, ids)).decode("utf-8", "backslashreplace")
+        return shown(self.tokenizer, ids)
 
     @torch.no_grad()
     def _fill(self) -> dict[str, str]:

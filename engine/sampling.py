@@ -3,7 +3,7 @@
 import codecs
 import math
 import secrets
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,11 +15,16 @@ from engine.dice import draw as draw
 from engine.dice import throws
 from engine.model import Transformer
 from engine.stages import Stage as Stage
+from engine.stages import before_and_after
 from engine.stages import next_token_distribution as next_token_distribution
 from engine.stages import sampling_stages as sampling_stages
+from engine.view import first_seen
 from wording import words
 
 say = words("engine.sampling")
+READ_AT_ONCE = 256  # tokens of a prompt; between two parts `tell` is called
+
+Tell = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,33 +48,94 @@ class Step:
     context: int
 
 
+class Held:
+    """What a model has read of a text: the tokens, their keys and values, and the logits after the newest.
+
+    It belongs to one reader at a time, and holds no model.
+    """
+
+    def __init__(self, model: Transformer) -> None:
+        weight = model.embedding.weight
+        self.cache = KVCache(model.config, device=weight.device, dtype=weight.dtype)
+        self.ids: list[int] = []
+        self.last = torch.empty(0)
+
+    def shared(self, seen: Sequence[int]) -> int:
+        """How many of the tokens that are seen now need not be read again."""
+        n = min(len(self.ids), len(seen))
+        return next((i for i in range(n) if self.ids[i] != seen[i]), n)
+
+    def keep(self, n: int) -> None:
+        """Forget all but the first n tokens."""
+        self.ids, self.cache.length = self.ids[:n], n
+
+
 class Continuation:
     """Logits of the next token after a growing row of ids, with a cache while everything fits the context.
 
-    Past the context every step is a forward over the last `context_length` tokens: exact, and slower.
+    Past the context every step is a forward over the last `context_length` tokens, exact and slower, or with
+    a `jump` over a single token until the next jump, see `engine.view.first_seen`.
+
+    Args:
+        model: a causal one.
+        ids: at least one token.
+        use_cache: keep keys and values; the numbers are the same.
+        jump: how many tokens are forgotten at once past the context.
+        held: what was read before, which is not read again.
     """
 
-    def __init__(self, model: Transformer, ids: Sequence[int], *, use_cache: bool = True) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        ids: Sequence[int],
+        *,
+        use_cache: bool = True,
+        jump: int = 1,
+        held: Held | None = None,
+    ) -> None:
         if model.config.objective != "clm":
             raise ValueError(say("masked_model_fills_gaps"))
         self.model = model
         self.ids = [int(i) for i in ids]
         if not self.ids:
             raise ValueError(say("there_no_token_continue"))
-        weight = model.embedding.weight
-        self._cache = KVCache(model.config, device=weight.device, dtype=weight.dtype) if use_cache else None
-        self._last = torch.empty(0)  # logits after the newest token that the cache holds
+        self.jump = jump
+        self._held = (held or Held(model)) if use_cache else None
+
+    @property
+    def begin(self) -> int:
+        """Index of the first token that is seen."""
+        return first_seen(len(self.ids), self.model.config.context_length, self.jump)
 
     @torch.no_grad()
-    def logits(self) -> torch.Tensor:
-        """(V,) for the token after the last one."""
-        limit, device = self.model.config.context_length, self.model.device
-        if self._cache is None or len(self.ids) > limit:
-            return self.model(torch.tensor([self.ids[-limit:]], device=device))[0, -1]
-        fresh = self.ids[self._cache.length :]
-        if fresh:
-            self._last = self.model(torch.tensor([fresh], device=device), cache=self._cache)[0, -1]
-        return self._last
+    def logits(self, tell: Tell | None = None) -> torch.Tensor:
+        """(V,) for the token after the last one.
+
+        Args:
+            tell: called with the number of tokens read and of all to read, while many are read.
+        """
+        begin, held = self.begin, self._held
+        seen = self.ids[begin:]
+        if held is None or (begin and self.jump == 1):
+            return self.model.next_logits(self._row(seen))[0]
+        shared, n = held.shared(seen), len(held.ids)
+        if shared == len(seen) < n:  # an earlier place: what comes after it is kept
+            held.cache.length = shared - 1
+            earlier = self.model.next_logits(self._row(seen[-1:]), cache=held.cache)[0]
+            held.cache.length = n
+            return earlier
+        if shared < n:
+            held.keep(shared)
+        for at in range(shared, len(seen), READ_AT_ONCE):
+            if tell is not None and len(seen) - shared > READ_AT_ONCE:
+                tell(at - shared, len(seen) - shared)
+            part = seen[at : at + READ_AT_ONCE]
+            held.last = self.model.next_logits(self._row(part), cache=held.cache)[0]
+            held.ids += part
+        return held.last
+
+    def _row(self, ids: Sequence[int]) -> torch.Tensor:
+        return torch.tensor([ids], device=self.model.device)
 
 
 def next_logits(model: Transformer, ids: Sequence[int]) -> NDArray:
@@ -97,6 +163,9 @@ def generate(
     skip: int = 0,
     stop_ids: Collection[int] = (),
     use_cache: bool = True,
+    jump: int = 1,
+    held: Held | None = None,
+    tell: Tell | None = None,
 ) -> Iterator[Step]:
     """Continue a prompt token by token; leaving the loop stops the computing.
 
@@ -115,20 +184,22 @@ def generate(
             gives the same text as drawing 8 at once.
         stop_ids: the text ends with the first of these, which still comes.
         use_cache: reuse keys and values while everything fits the context; the numbers are the same.
+        jump: how many tokens the model forgets at once past its context, see `Continuation`.
+        held: what this model has read before; what it shares with the text is not read again.
+        tell: called while many tokens of the prompt are read, see `Continuation.logits`.
 
     Raises:
         ValueError: for an empty prompt, a masked model, settings out of range, or logits that are not finite.
     """
     check_sampling(temperature, top_k, top_p, min_p, repetition_penalty)
-    text = Continuation(model, ids, use_cache=use_cache)
-    limit = model.config.context_length
+    text = Continuation(model, ids, use_cache=use_cache, jump=jump, held=held)
     numbers = throws(n_tokens, secrets.randbits(32) if seed is None else seed, stream=stream, skip=skip)
 
     def steps() -> Iterator[Step]:  # apart: a wrong setting is refused by the call, not by the first step
         for u in numbers.tolist():
-            seen = text.ids[-limit:]
-            stages = sampling_stages(
-                text.logits(),
+            seen = text.ids[text.begin :]
+            own, probs = before_and_after(
+                text.logits(tell),
                 temperature=temperature,
                 top_k=top_k,
                 top_p=top_p,
@@ -136,10 +207,9 @@ def generate(
                 repetition_penalty=repetition_penalty,
                 previous=seen,
             )
-            chosen = draw(stages[-1].probs, u)
-            own = stages[0].probs
+            chosen = draw(probs, u)
             log_prob = math.log(own[chosen]) if own[chosen] > 0 else -math.inf
-            yield Step(chosen, stages[-1].probs, own, log_prob, u, len(seen))
+            yield Step(chosen, probs, own, log_prob, u, len(seen))
             text.ids.append(chosen)
             if chosen in stop_ids:
                 return

@@ -92,19 +92,35 @@ def _cut(name: str, probs: NDArray, keep: NDArray) -> Stage:
     return Stage(name, kept / mass, float(max(0.0, 1.0 - mass)))
 
 
+def _likeliest(probs: NDArray, n: int) -> NDArray:
+    """Ids of at least the n likeliest in order, of equal ones the lowest first.
+
+    The beginning of a stable sort of all, but only these are sorted.
+    """
+    if n >= len(probs):
+        return np.argsort(-probs, kind="stable")
+    least = np.partition(probs, len(probs) - n)[len(probs) - n]
+    ids = np.flatnonzero(probs >= least)
+    return ids[np.argsort(-probs[ids], kind="stable")]
+
+
 def _top_k(probs: NDArray, k: int) -> NDArray:
-    order = np.argsort(-probs, kind="stable")  # of equal ones the lowest id first
     keep = np.zeros(len(probs), bool)
-    keep[order[: int(k)]] = True
+    keep[_likeliest(probs, int(k))[: int(k)]] = True
     return keep
 
 
 def _top_p(probs: NDArray, p: float) -> NDArray:
     """The fewest likeliest whose mass reaches p, at least one (Holtzman et al. 2019, arXiv:1904.09751)."""
-    order = np.argsort(-probs, kind="stable")
-    before = np.cumsum(probs[order]) - probs[order]
+    n = 64
+    while True:  # sorting a large vocabulary takes longer than all the rest
+        order = _likeliest(probs, n)
+        sums = np.cumsum(probs[order])
+        if sums[-1] >= p or len(order) == len(probs):
+            break
+        n *= 16
     keep = np.zeros(len(probs), bool)
-    keep[order[: max(1, int((before < p).sum()))]] = True
+    keep[order[: max(1, int((sums - probs[order] < p).sum()))]] = True
     return keep
 
 
@@ -157,15 +173,47 @@ def sampling_stages(
     if repetition_penalty > 1:
         z = penalised(z, previous, repetition_penalty)
         stages.append(Stage("penalty", softmax(z), 0.0))
-    stages.append(Stage("temperature", _tempered(z, temperature), 0.0))
+    probs = stages[-1].probs if temperature == 1 else _tempered(z, temperature)
+    stages.append(Stage("temperature", probs, 0.0))
+    return [*stages, *_cuts(probs, top_k, top_p, min_p)]
+
+
+def _cuts(probs: NDArray, top_k: int | None, top_p: float | None, min_p: float | None) -> list[Stage]:
+    """The cuts that are on, one after the other."""
+    cuts: list[Stage] = []
     if top_k:
-        stages.append(_cut("top-k", stages[-1].probs, _top_k(stages[-1].probs, top_k)))
+        cuts.append(_cut("top-k", probs, _top_k(probs, top_k)))
     if top_p is not None and top_p < 1:
-        stages.append(_cut("top-p", stages[-1].probs, _top_p(stages[-1].probs, top_p)))
+        probs = cuts[-1].probs if cuts else probs
+        cuts.append(_cut("top-p", probs, _top_p(probs, top_p)))
     if min_p:
-        probs = stages[-1].probs
-        stages.append(_cut("min-p", probs, probs >= min_p * probs.max()))
-    return stages
+        probs = cuts[-1].probs if cuts else probs
+        cuts.append(_cut("min-p", probs, probs >= min_p * probs.max()))
+    return cuts
+
+
+def before_and_after(
+    logits: ArrayLike | torch.Tensor,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    repetition_penalty: float = 1.0,
+    previous: Sequence[int] = (),
+) -> tuple[NDArray, NDArray]:
+    """The model's own distribution (V,) and the one that is drawn from: the ends of `sampling_stages`.
+
+    What lies between is not kept, and the penalty's own softmax, which nothing is drawn from, not computed.
+    """
+    z = as_scores(logits)
+    own = softmax(z)
+    if repetition_penalty > 1:
+        z = penalised(z, previous, repetition_penalty)
+    plain = temperature == 1 and repetition_penalty == 1
+    probs = own if plain else _tempered(z, temperature)
+    cuts = _cuts(probs, top_k, top_p, min_p)
+    return own, cuts[-1].probs if cuts else probs
 
 
 def next_token_distribution(logits: ArrayLike | torch.Tensor, **settings: Unpack[Settings]) -> NDArray:

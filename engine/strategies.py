@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.model import Transformer
+from engine.row_reading import Tell, quiet
 from engine.sampling import generate
 from engine.search import beam_search
 from wording import words
@@ -72,13 +73,24 @@ def write(
     n_tokens: int,
     seed: int,
     stop_ids: Collection[int] = (),
+    jump: int = 1,
+    tell: Tell = quiet,
 ) -> Written:
-    """Continue a prompt by a strategy; only the drawing ones use the seed."""
+    """Continue a prompt by a strategy; only the drawing ones use the seed.
+
+    `tell` is told how many tokens are written, and of how many at most; `jump` is as in `generate`.
+    """
+    how: dict[str, Any] = {"n_tokens": n_tokens, "stop_ids": stop_ids, "jump": jump}
+    tell(0, n_tokens)
     if strategy.beam:
-        best = beam_search(model, ids, n_tokens=n_tokens, width=strategy.beam, stop_ids=stop_ids)[0]
+        best = beam_search(model, ids, width=strategy.beam, tell=tell, **how)[0]
         return Written(best.ids, best.log_prob)
-    steps = list(generate(model, ids, n_tokens=n_tokens, seed=seed, stop_ids=stop_ids, **strategy.settings))
-    return Written(tuple(step.id for step in steps), sum(step.log_prob for step in steps))
+    written, log_prob = list[int](), 0.0
+    for step in generate(model, ids, seed=seed, **how, **strategy.settings):
+        written.append(step.id)
+        log_prob += step.log_prob
+        tell(len(written), n_tokens)
+    return Written(tuple(written), log_prob)
 
 
 def distinct(ids: Sequence[int], n: int) -> float:

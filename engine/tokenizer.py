@@ -1,7 +1,8 @@
 """A vocabulary and its rule: text to ids and back. `engine.tokenizers` makes the kinds that there are.
 
-Every tokenizer gives back any text that it took, byte for byte. Ids run from 0 to `vocab_size - 1`; the
-special ids follow: `mask_id` (what a masked model sees in place of a hidden token), then `end_id`.
+Every tokenizer gives back any text that it took, byte for byte, except some published ones, see
+`engine.hub_words`. Ids run from 0 to `vocab_size - 1`; the special ids follow: `mask_id` (what a masked model
+sees in place of a hidden token), then `end_id`. Published vocabularies have theirs among the others.
 """
 
 import hashlib
@@ -46,6 +47,47 @@ class Tokenizer:
         self._encoding = encoding
         self._spec = spec
 
+    @property
+    def frame(self) -> tuple[list[int], list[int]]:
+        """Ids that the model wants before and after a text: ([], []) for all of ours.
+
+        Published masked models want [CLS] and [SEP], or <s> and </s>; some causal ones a token that begins a
+        text, and never one after it, as a text goes on. `encode`, `tokens`, `locate` and `segments` give the
+        text alone; `ending`, `engine.trace.trace` and what is read from them hold the frame too, as tokens of
+        no width, see `Token`. Whoever gives ids to a model puts `frame[0]` before them (and `frame[1]` behind
+        them). Tokens of the frame are never hidden and never scored; the first token of the text is then
+        predicted from the one before it.
+        """
+        return [], []
+
+    def framed(self, tokens: Sequence[Token]) -> list[Token]:
+        """Consecutive tokens of a text with the frame's around them; no tokens stay none."""
+        if not tokens:
+            return []
+        before, after = self.frame
+        first, last = tokens[0], tokens[-1]
+        own = last.data[: last.byte_end - last.byte_start]
+        starts_one = [(byte & 0xC0) != 0x80 for byte in own]  # a continuation byte starts no character
+        end = last.start + sum(starts_one) + (not all(starts_one[:1]))
+        return [
+            *(self._no_width(i, first.start, first.byte_start) for i in before),
+            *tokens,
+            *(self._no_width(i, end, last.byte_end) for i in after),
+        ]
+
+    def inner(self, n: int) -> range:
+        """Positions of the text's own tokens among `n` framed ones."""
+        before, after = self.frame
+        return range(len(before), max(len(before), n - len(after)))
+
+    def _no_width(self, token_id: int, start: int, at: int) -> Token:
+        data = self.token_bytes(token_id)
+        return Token(token_id, data, data.decode("utf-8", "backslashreplace"), start, at, at)
+
+    def normal(self, text: str) -> str:
+        """The form of a text in which its tokens lie: lone halves of characters are repaired."""
+        return repair_text(text)[0]
+
     def model_vocab_size(self, objective: str) -> int:
         """Rows that a model needs: the ordinary ids, and for "mlm" the mask."""
         return self.vocab_size + (objective == "mlm")
@@ -71,6 +113,11 @@ class Tokenizer:
     def _control(self) -> dict[str, int]:
         """Spelling -> id of the control tokens."""
         return {s: self._encoding.encode_single_token(s) for s in self._encoding.special_tokens_set}
+
+    @cached_property
+    def control_ids(self) -> frozenset[int]:
+        """The tokens that no plain text gives."""
+        return frozenset(self._control.values())
 
     def _encode_plain(self, text: str) -> list[int]:
         if not has_long_blank(text):
@@ -119,6 +166,12 @@ class Tokenizer:
         return list(map(Token, ids, data, texts, starts.tolist(), begins.tolist(), ends.tolist()))
 
     def ending(self, text: str, most: int) -> tuple[list[Token], int]:
+        """The last tokens of a text, `most` with the frame around them, and how many come before them."""
+        before, after = self.frame
+        tokens, unused = self._ending(text, max(1, most - len(before) - len(after)))
+        return self.framed(tokens), unused
+
+    def _ending(self, text: str, most: int) -> tuple[list[Token], int]:
         """The last `most` tokens of a text, and how many come before them; only these are built."""
         text = repair_text(text)[0]
         ids = self.encode(text)
@@ -139,7 +192,7 @@ class Tokenizer:
 
     def segments(self, text: str, *, special: bool = False, most: int | None = None) -> list[list[Token]]:
         """`tokens` in the smallest groups that are whole graphemes, so that an emoji stays in one piece."""
-        return whole_graphemes(self.tokens(text, special=special, most=most), text)
+        return whole_graphemes(self.tokens(text, special=special, most=most), self.normal(text))
 
     @property
     def end_id(self) -> int:

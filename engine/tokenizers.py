@@ -127,9 +127,10 @@ def tokenizer_from_json(spec: dict[str, Any]) -> Tokenizer:
         if kind == "published":
             return load_vocabulary(spec["name"])
         if kind == "hub":
-            from engine.hub_tokenizer import HubTokenizer  # only who opens a published model needs it
+            from engine.hub_tokenizer import open_tokenizer  # only who opens a published model needs it
 
-            return HubTokenizer(spec["name"], spec["content"], spec["rows"], spec["end"])
+            frame = spec.get("frame", ((), ()))
+            return open_tokenizer(spec["name"], spec["content"], spec["rows"], spec["end"], frame)
     except (KeyError, TypeError) as error:
         raise ValueError(say("description_tokenizer_damaged", kind=kind, error=error)) from error
     raise ValueError(say("tokenizer_kind_unknown_known", kind=kind))

@@ -18,6 +18,11 @@ class Token(NamedTuple):
         text: the bytes read as UTF-8; bytes that are only a part of a character stand as ``\xf0``.
         start: index of the character in the text in which its first byte lies.
         byte_start, byte_end: where it lies in the UTF-8 bytes of the text.
+
+    A token of no width (`byte_start == byte_end`) has no part of the text to itself; its `data` is then its
+    spelling in the vocabulary. Such are the tokens that some published models want around a text (see
+    `Tokenizer.frame`): [CLS] stands before the first byte, [SEP] behind the last one. All other tokens of a
+    text together hold each of its bytes once, in order.
     """
 
     id: int
@@ -54,7 +59,7 @@ def whole_graphemes(tokens: Sequence[Token], text: str) -> list[list[Token]]:
         return []
     text = repair_text(text)[0]
     at, last = len(text[: tokens[0].start].encode("utf-8")), tokens[-1].byte_end
-    ends = set()
+    ends = {at}  # a token of no width before the text stands alone
     for match in GRAPHEME.finditer(text, tokens[0].start):
         at += len(match.group().encode("utf-8"))
         ends.add(at)

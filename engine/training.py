@@ -5,20 +5,19 @@
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from engine.batches import Batch, clm_batch, mlm_batch
+from engine.aims import Aim, Score, TextAim
 from engine.checks import Ids as Ids
 from engine.checks import as_ids as as_ids
 from engine.checks import check_ids, check_weights
 from engine.checks import check_lengths as check_lengths
 from engine.config import TrainConfig
-from engine.evaluation import fixed_batch, scored_targets, total_loss
 from engine.evaluation import fixed_rows as fixed_rows
 from engine.evaluation import line_starts as line_starts
 from engine.events import CheckpointEvent as CheckpointEvent
@@ -28,13 +27,14 @@ from engine.events import Event as Event
 from engine.events import NoticeEvent as NoticeEvent
 from engine.events import StepEvent as StepEvent
 from engine.events import TrainState as TrainState
-from engine.metrics import bits_per_byte, cross_entropy, perplexity
+from engine.metrics import perplexity
 from engine.model import Transformer
 from engine.optimizers import FlatGradients, Optimizer
 from engine.parallel import ALONE, Processes
 from engine.precision import chosen_precision, computing_in
 from engine.schedule import learning_rate_at
 from engine.schedule import moment_steps as moment_steps
+from engine.trained_part import freeze
 from wording import words
 
 say = words("engine.training")
@@ -64,12 +64,15 @@ class Training(Iterator[Event]):
         bytes_per_token: (V,) length of each id in bytes, for bits per byte.
         processes: those that train this model together, all with the same arguments. Losses and weights equal
             those of one process up to the rounding of sums; with dropout, each drops different numbers.
+        aim: what is learned instead of the two texts, which are then empty; see `engine.aims`.
+
+    With `config.last_blocks` the other weights stay as they are; they ask for no gradient until it ends.
 
     Attributes:
         step: optimizer steps done.
         precision: of the matrix products: "float32" or "bfloat16".
         val_at: (B,) where the validation rows begin in the validation text; None without one.
-        val_batch: those rows as inputs and targets.
+        val_batch: those rows as inputs and targets, or what else the aim holds out.
 
     Raises:
         ValueError: at once, if a text is too short, an id is outside the vocabulary, or the state doesn't
@@ -89,19 +92,19 @@ class Training(Iterator[Event]):
         mask_id: int | None = None,
         bytes_per_token: Sequence[int] | None = None,
         processes: Processes = ALONE,
+        aim: Aim[Any] | None = None,
     ) -> None:
         self.model, self.config, self.step = model, config, 0
-        self.mask_id = model.config.vocab_size - 1 if mask_id is None else mask_id
-        self._train_ids, self._val_ids = as_ids(train_ids), as_ids(val_ids)
-        self._check()
+        check_weights(model)
+        if aim is None:
+            mask = model.config.vocab_size - 1 if mask_id is None else mask_id
+            texts = as_ids(train_ids), as_ids(val_ids)
+            aim = self._text(*texts, line_end_ids, mask, bytes_per_token)
+        self._aim: Aim[Any] = aim
         self._processes = processes
-        self._bytes = None if bytes_per_token is None else torch.tensor(list(bytes_per_token))
-        aligned = config.aligned_share > 0
-        self._starts = line_starts(self._train_ids, line_end_ids) if aligned else None
-        if self._starts is not None:  # with and without the end of the line before it: people type either
-            self._starts = torch.cat((self._starts, self._starts + 1))
-        val_starts = line_starts(self._val_ids, line_end_ids) if aligned else None
-        self.val_at, self.val_batch = fixed_batch(model, self._val_ids, val_starts, self.mask_id, config)
+        self.val_at: Tensor | None = getattr(aim, "val_at", None)
+        self.val_batch: Any = aim.val
+        self._frozen = freeze(model, model.config, config.last_blocks)
         self._generators = {
             name: torch.Generator().manual_seed(config.seed * 2 + k)
             for k, name in enumerate(("data", "dropout"))
@@ -143,33 +146,22 @@ class Training(Iterator[Event]):
             losses=list(self._losses),
         )
 
-    def draw(self) -> Batch:
-        """The next batch: the data generator goes on."""
-        make: Callable[..., Batch] = clm_batch
-        if self.model.config.objective == "mlm":
-            make = partial(
-                mlm_batch, mask_prob=self.config.mask_prob, mask_id=self.mask_id, vocab_size=self.mask_id
-            )
-        return make(
-            self._train_ids,
-            batch_size=self.config.batch_size,
-            context_length=self.model.config.context_length,
-            generator=self._generators["data"],
-            starts=self._starts,
-            aligned_rows=round(self.config.aligned_share * self.config.batch_size),
-        )
+    def draw(self) -> Any:
+        """The next batch, in a text a `Batch`: the data generator goes on."""
+        return self._aim.draw(self._generators["data"])
 
-    def gradients(self, batch: Batch) -> tuple[float, float]:
-        """Fill `p.grad` of every weight with the gradient of the mean loss of a batch; no weight changes yet.
+    def gradients(self, batch: Any) -> tuple[float, float]:
+        """Fill `p.grad` of what learns with the gradient of the mean loss of a batch; nothing changes yet.
 
         Returns:
-            The loss in nats per scored token, and the Euclidean length of all gradients together.
+            The loss, in nats per scored token unless it is one of preferences, and the Euclidean length of
+            all gradients together.
 
         Raises:
             DivergedError: if either is not a finite number.
         """
         if self._row is None:
-            self._row = FlatGradients(self.model.parameters())
+            self._row = FlatGradients(p for p in self.model.parameters() if p.requires_grad)
         self._row.clear()
         self._loss = self._own_part(batch)
         if self._processes.n > 1:  # the loss rides along at the end of the row: one sum for both
@@ -194,12 +186,29 @@ class Training(Iterator[Event]):
 
     # ---- inside
 
-    def _check(self) -> None:
-        """Refuse, before the first step, whatever could not end well."""
-        check_lengths(len(self._train_ids), len(self._val_ids), self.model.config.context_length)
-        for ids in (self._train_ids, self._val_ids):
-            check_ids(ids, self.model.config.vocab_size)
-        check_weights(self.model)
+    def _text(
+        self,
+        train_ids: Tensor,
+        val_ids: Tensor,
+        line_end_ids: Sequence[int],
+        mask_id: int,
+        bytes_per_token: Sequence[int] | None,
+    ) -> TextAim:
+        """The aim of two texts; refuses, before the first step, whatever could not end well."""
+        model = self.model
+        check_lengths(len(train_ids), len(val_ids), self.config.longest_row(model.config.context_length))
+        for ids in (train_ids, val_ids):
+            check_ids(ids, model.config.vocab_size)
+        lengths = None if bytes_per_token is None else torch.tensor(list(bytes_per_token))
+        return TextAim(
+            model,
+            train_ids,
+            val_ids,
+            self.config,
+            line_end_ids=line_end_ids,
+            mask_id=mask_id,
+            bytes_per_token=lengths,
+        )
 
     def _load(self, state: TrainState | Mapping[str, Any]) -> None:
         self.step = int(state["step"])
@@ -222,7 +231,7 @@ class Training(Iterator[Event]):
         try:
             yield from (NoticeEvent(self.step, message) for message in self._notices)
             if self.step == 0:  # also when it goes on from there: the same events come again
-                yield self._evaluate(self._first_train_loss())
+                yield self._evaluate(self._score(self._aim.fixed()).loss)
                 if 0 in self._moments:
                     yield CheckpointEvent(0, self.state())
             elif self.step % self.config.eval_every == 0 and self._losses[1]:  # stopped just before it
@@ -240,6 +249,8 @@ class Training(Iterator[Event]):
     def _release(self) -> None:
         if self._row is not None:
             self._row.release()
+        for parameter in self._frozen:
+            parameter.requires_grad_(True)
 
     def _one_step(self) -> StepEvent:
         began = time.perf_counter()
@@ -249,16 +260,17 @@ class Training(Iterator[Event]):
         seconds = time.perf_counter() - began
         return StepEvent(self.step, loss, learning_rate, norm, batch.inputs.numel(), seconds)
 
-    def _own_part(self, batch: Batch) -> float:
+    def _own_part(self, batch: Any) -> float:
         """Gradients of this process's rows, and their part of the batch's loss; alone, that is all of it."""
         rows = self._processes.share(len(batch.inputs))
-        mine, device = Batch(batch.inputs[rows], batch.targets[rows]), self.model.device
-        n_mine, n_all = len(scored_targets(mine)), len(scored_targets(batch))
+        mine, device = type(batch)(*(part[rows] for part in batch)), self.model.device
+        n_mine, n_all = self._aim.size(mine), self._aim.size(batch)
         if n_mine == 0:  # fewer rows than processes, or nothing hidden in them
             return 0.0
         with computing_in(self.precision, device):
-            logits = self.model(mine.inputs.to(device), dropout=self._dropout())  # (B,T,V)
-        loss = cross_entropy(logits, mine.targets.to(device)) * (n_mine / n_all)
+            inputs = mine.inputs.flatten(0, -2).to(device)  # (B,T)
+            logits = self.model(inputs, dropout=self._dropout())  # (B,T,V)
+        loss = self._aim.loss(logits, mine) * (n_mine / n_all)
         loss.backward()  # type: ignore[no-untyped-call]
         return float(loss.detach())
 
@@ -270,28 +282,26 @@ class Training(Iterator[Event]):
             generator.manual_seed(seed)
         return generator
 
-    def _total_loss(self, batch: Batch) -> float:
-        rows = self.config.batch_size
-        total = total_loss(self.model, batch, rows_at_once=rows, processes=self._processes)
-        if not math.isfinite(total):
+    def _score(self, batch: Any) -> Score:
+        score = self._aim.score(batch, self._processes)
+        if not math.isfinite(score.loss):
             raise DivergedError(self.step, "evaluation", self.config)
-        return total
-
-    def _first_train_loss(self) -> float:
-        batch = fixed_batch(self.model, self._train_ids, self._starts, self.mask_id, self.config)[1]
-        assert batch is not None  # `_check` made sure of the text
-        return self._total_loss(batch) / len(scored_targets(batch))
+        return score
 
     def _evaluate(self, train_loss: float) -> EvalEvent:
         self._losses = [0.0, 0.0]
         if self.val_batch is None:
             return EvalEvent(self.step, train_loss, None, None, None)
-        total, scored = self._total_loss(self.val_batch), scored_targets(self.val_batch)
-        per_byte = None
-        if self._bytes is not None and self.model.config.objective == "clm":
-            per_byte = bits_per_byte(total, int(self._bytes[scored].sum()))
-        loss = total / len(scored)
-        return EvalEvent(self.step, train_loss, loss, per_byte, perplexity(loss))
+        score = self._score(self.val_batch)
+        return EvalEvent(
+            self.step,
+            train_loss,
+            score.loss,
+            score.bits_per_byte,
+            perplexity(score.loss) if score.per_token else None,
+            margin=score.margin,
+            accuracy=score.accuracy,
+        )
 
 
 train = Training  # `for event in train(...)` reads as what it does

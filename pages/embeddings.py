@@ -1,5 +1,7 @@
 """How an id becomes a vector, how its position gets in, and which vectors are alike."""
 
+import re
+
 import streamlit as st
 
 from ui import (
@@ -59,6 +61,11 @@ def any_token(ref: ModelRef, about: object) -> int | None:
         say("another"), key=key, persist_state="session", label_visibility="collapsed",
         placeholder=say("typed_hint"),
     )  # fmt: skip
+    if by_id := re.fullmatch(r"id (\d{1,9})", written or ""):  # also tokens that no text gives
+        if int(by_id[1]) < len(called):
+            return int(by_id[1])
+        st.caption(say("no_such_id", last=len(called) - 1))
+        return None
     ids = resources.tokenizer(ref).encode(written or "")
     if len(ids) > 1:
         st.caption(say("several", n=len(ids)))
@@ -90,9 +97,7 @@ def look_at_rarest(about: Chosen) -> None:
     look_at("length")
     token_id = embedding_norms.rarest(about)
     large = len(embedding_data.names(about.ref)) > LARGE
-    st.session_state[token_key(about.ref)] = (
-        resources.tokenizer(about.ref).decode([token_id]) if large else token_id
-    )
+    st.session_state[token_key(about.ref)] = f"id {token_id}" if large else token_id
 
 
 st.title(nav.title("embeddings"))
@@ -122,9 +127,10 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 chosen = Chosen(ref, text, trace, position, token_id)
 VIEWS[view](chosen)
 
+least = "shortest" if embedding_data.untold(ref) else "rarest"
 first = "first_step" if len(resources.history(ref)) > 1 else "turn"
 lesson.try_this(
     lesson.Step(say("try.lily.text"), say("try.lily.button"), look_at, ("neighbours", NAME)),
     lesson.Step(say(f"try.{first}.text"), say(f"try.{first}.button"), look_at_first_step, (ref,)),
-    lesson.Step(say("try.rarest.text"), say("try.rarest.button"), look_at_rarest, (chosen,)),
+    lesson.Step(say(f"try.{least}.text"), say(f"try.{least}.button"), look_at_rarest, (chosen,)),
 )

@@ -10,6 +10,7 @@ from ui.branches import as_json
 from ui.dice import dice, look_at_last
 from ui.draws_view import draws_view
 from ui.possible import possible_story
+from ui.prompt import Prompt, chat_switch, framed_tokens, prompt_of
 from ui.resources import ModelRef
 from ui.strategies_view import ask, strategies_view
 from ui.tree_view import tree_view
@@ -52,34 +53,32 @@ TRY: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-def write(ref: ModelRef, prompt: str) -> None:
+def write(ref: ModelRef, given: Prompt) -> None:
     """One token after the other: drawn, forced, rewound, in branches."""
-    tokenizer = resources.tokenizer(ref)
-    tokens = tokenizer.tokens(prompt)
-    ids, text = [token.id for token in tokens], writing.writing(ref, prompt)
+    ids, text = given.ids, writing.writing(ref, given)
     busy = bool(st.session_state.pop(write_view.ASKED, False))
     top = st.container()
     left, right = st.columns([2, 5], gap="medium")
     with left:
-        sampling_form.in_a_column(ref, tokenizer.vocab_size)
+        sampling_form.in_a_column(ref, resources.tokenizer(ref).vocab_size)
     how = sampling_form.settings(ref)
     with top:
-        panel = st.empty()
+        panel, place = st.empty(), st.empty()
         write_view.buttons(text, ref, ids, how.n, busy)
         switcher(text)
-        parts = writing.halves(ref, prompt, tokens, text)
-        panel.html(writing.written(*parts, text.text()))
-        writing.notes(ref, prompt, len(ids), text, how.stop_ids)
+        parts = writing.halves(ref, given, text)
+        panel.html(writing.written(*parts, writing.pieces_of(ref, text)))
+        writing.notes(ref, given.text, len(ids), text, how.stop_ids)
         writing.say_what_is_kept(text)
-        possible_story(ref, prompt + text.text(ended=False))
+        possible_story(ref, given.text + text.text(ended=False))
     with right:
         write_view.picture(ref, ids, text, how.draw)
     dice(ref, ids, text, key=write_view.STRIP)
     compare(text)
     about = {"model": ref.id, "checkpoint": ref.identity, "seed": how.seed, "settings": how.draw}
-    keep(text, prompt, sampling_form.link(), lambda: as_json(text, ids, about))
+    keep(text, given.text, sampling_form.link(), lambda: as_json(text, ids, about))
     if busy:
-        writing.write(panel, text, parts, ref, ids, how)
+        writing.write(panel, place, text, parts, ref, ids, how)
         look_at_last(text, key=write_view.STRIP)
         st.rerun()
 
@@ -88,21 +87,22 @@ def view(name: str, ref: ModelRef, prompt: str) -> None:
     """What the person chose to see; a ValueError says why it can't be shown."""
     if trouble := st.session_state.pop(write_view.ERROR, None):
         raise ValueError(trouble)
+    chat_switch(ref)
+    given = prompt_of(ref, prompt)
     if name == "write":
-        write(ref, prompt)
+        write(ref, given)
     elif name == "strategies":
-        strategies_view(ref, prompt)
+        strategies_view(ref, given)
     else:
-        one_moment(name, ref, prompt)
+        one_moment(name, ref, given)
+    framed_tokens(ref, given)
 
 
-def one_moment(name: str, ref: ModelRef, prompt: str) -> None:
+def one_moment(name: str, ref: ModelRef, given: Prompt) -> None:
     """The views of where the text that is being written has come to."""
-    text = writing.writing(ref, prompt)
-    tokens = resources.tokenizer(ref).tokens(prompt)
-    ids = [token.id for token in tokens]
-    parts = writing.halves(ref, prompt, tokens, text)
-    st.html(writing.written(*parts, text.text()))
+    ids, text = given.ids, writing.writing(ref, given)
+    parts = writing.halves(ref, given, text)
+    st.html(writing.written(*parts, writing.pieces_of(ref, text)))
     if name == "waterfall":
         live(ref, [*ids, *text.ids])
     elif name == "tree":

@@ -9,9 +9,13 @@ from wording import LANGUAGES, SOURCE, words
 
 say = words("pretrained.card")
 THREADS = re.compile(r"(\d+) threads? of a busy CPU \((.+)\)")  # how a checkpoint names a processor
-ROWS = ("parameters", "vocabulary", "data", "training", "time", "weights", "history", "loss", "floor", "gap",
-        "kl", "more")  # fmt: skip
-VOCABULARY = {"vocabulary"}  # a masked model has the mask, too
+_BEGINS, _ENDS = ("training", "time", "weights"), ("floor", "gap", "kl")
+ROWS = {  # of the card, by what the model is: titles and facts
+    "clm": ("parameters", "vocabulary_clm", "data", *_BEGINS, "history", "loss_clm", *_ENDS, "more_clm"),
+    "mlm": ("parameters", "vocabulary_mlm", "data", *_BEGINS, "history", "loss_mlm", *_ENDS, "more_mlm"),
+    "english": ("parameters", "vocabulary_english", "data_english", *_BEGINS, "loss_english", "trigram",
+                "bytes", "words", "copied"),
+}  # fmt: skip
 
 
 def file_name(language: str) -> str:
@@ -25,7 +29,7 @@ def write_cards(folder: Path, checkpoint: Checkpoint, made_from: Mapping[str, ob
     Args:
         folder: where its weights lie.
         checkpoint: the model; its info holds the report.
-        made_from: stories, story_seed, vocab_size, moments: see `pretrained.make`.
+        made_from: see `pretrained.make`.
     """
     for language in LANGUAGES:
         text = card(checkpoint, made_from, language)
@@ -43,25 +47,14 @@ def card(checkpoint: Checkpoint, made_from: Mapping[str, object], language: str)
         "n": max(1, round(info["seconds"] / 60)),
         "machine": _machine(info["device"], language),
     }  # fmt: skip
+    kind = config.objective if info["corpus"] == "stories" else "english"
     rows = [
-        f"| {say.written(f'title.{title}', language)} | {say.written(f'fact.{fact}', language, **values)} |"
-        for title, fact in _rows(config.objective)
+        f"| {say.written(f'title.{row}', language)} | {say.written(f'fact.{row}', language, **values)} |"
+        for row in ROWS[kind]
     ]
-    about = say.written(f"about.{config.objective}", language)
-    made = say.written("made", language, name=info["name"])
+    about = say.written(f"about.{kind}", language)
+    made = say.written(f"made.{'english' if kind == 'english' else 'story'}", language, name=info["name"])
     return "\n".join([f"# {info['name']}", "", about, "", "| | |", "| --- | --- |", *rows, "", made, ""])
-
-
-def _rows(objective: str) -> list[tuple[str, str]]:
-    """Keys of each row's title and fact."""
-    own = {"loss", "more"}  # rows whose title is another one for each objective
-    return [
-        (
-            f"{row}_{objective}" if row in own else row,
-            f"{row}_{objective}" if row in own | VOCABULARY else row,
-        )
-        for row in ROWS
-    ]
 
 
 def _machine(device: str, language: str) -> str:

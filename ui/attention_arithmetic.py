@@ -1,11 +1,11 @@
 """The arithmetic of one row of attention: a weight, the whole softmax, and weights times values."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from engine.heads import attention_cell, head_output
 from engine.trace import Trace
@@ -39,9 +39,16 @@ class Place:
     end: int
 
     def keys(self, *, hidden: bool) -> range:
-        """The drawn keys; with or without those that a causal query can't see."""
-        causal = self.trace.objective == "clm"
-        return range(self.begin, min(self.end, self.query + 1) if causal and not hidden else self.end)
+        """The drawn keys; with or without those that the query can't see."""
+        if hidden:
+            return range(self.begin, self.end)
+        seen = np.flatnonzero(self.seen)
+        return range(max(self.begin, int(seen[0])), min(self.end, int(seen[-1]) + 1))
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """(T,) which keys the query can see: of a causal model none after it, in a window few before it."""
+        return np.asarray(self.trace.visible(self.layer)[self.query])
 
 
 def draw(place: Place) -> None:
@@ -63,7 +70,8 @@ def _weight(place: Place) -> None:
     trace = place.trace
     cell = attention_cell(trace, place.layer, place.head, place.query, place.key)
     d_head, dots = len(cell.products), cell.dots[np.isfinite(cell.row_scores)]
-    row = worked_attention.written_row(dots.tolist(), d_head)  # the same numbers in every view
+    scale = trace.config.score_scale
+    row = worked_attention.written_row(dots.tolist(), d_head, scale=scale)  # the same numbers in every view
     written = worked_attention.written_products(
         trace.q[place.layer, place.head, place.query].tolist(),
         trace.k[place.layer, place.head, place.key].tolist(),
@@ -73,7 +81,7 @@ def _weight(place: Place) -> None:
     with left:
         name = literal(place.names[place.key])
         st.markdown(say("why", weight=format_prob(cell.weight), at=place.key, token=name))
-        st.latex(worked.attention(cell.dot, d_head, row.total, others=row.digits))
+        st.latex(worked.attention(cell.dot, d_head, row.total, scale=scale, others=row.digits))
         st.caption(say("dot"))
     with right:
         st.markdown(say("products"))
@@ -101,11 +109,12 @@ def _row(place: Place) -> None:
     cell = attention_cell(trace, place.layer, place.head, place.query, place.key)
     causal = trace.objective == "clm"
     keys = list(place.keys(hidden=True))
-    seen = np.isfinite(cell.row_scores)
-    written = worked_attention.written_row(cell.dots[seen].tolist(), len(cell.products))
+    seen, d_head, scale = np.isfinite(cell.row_scores), len(cell.products), trace.config.score_scale
+    written = worked_attention.written_row(cell.dots[seen].tolist(), d_head, scale=scale)
     n = written.digits
     dots = [worked.rounded(x, n) for x in cell.dots.tolist()]
-    scores = [worked.rounded(x / math.sqrt(len(cell.products)), n) for x in dots]
+    scores = [worked.rounded(worked.score_of(x, d_head, scale), n) for x in dots]
+    score = "÷ √d" if scale is None else f"× {scale!r}"
     powers, weights = np.zeros(len(seen)), np.zeros(len(seen))
     powers[seen], weights[seen] = written.powers, written.weights
     left, right = st.columns([3, 2], gap="large")
@@ -116,14 +125,14 @@ def _row(place: Place) -> None:
                 say("column.key"): keys,
                 say("column.token"): [place.names[j] for j in keys],
                 "q · k": [dots[j] for j in keys],
-                "÷ √d": [scores[j] for j in keys],
+                score: [scores[j] for j in keys],
                 say("column.mask"): ["+ 0" if seen[j] else "− ∞" for j in keys],
                 "e^s": powers[keys].tolist(),
                 weight: weights[keys].tolist(),
             },
             hide_index=True,
             height=_HEIGHT,
-            column_config=_as_written("q · k", "÷ √d", "e^s", weight),
+            column_config=_as_written("q · k", score, "e^s", weight),
             key="attention_row",
         )
     with right:
@@ -132,6 +141,9 @@ def _row(place: Place) -> None:
         if undrawn:
             st.caption(say("undrawn", keys=counted(undrawn, "key")))
         st.caption(say("mask") if causal else say("no_mask"))
+        window = trace.config.window(place.layer)
+        if causal and 0 < window <= place.query:
+            st.caption(say("window", n=window))
 
 
 def _output(place: Place) -> None:
@@ -148,20 +160,21 @@ def _output(place: Place) -> None:
             )
         )  # fmt: skip
     found = head_output(trace, place.layer, place.head, place.query, number - 1)
-    seen = place.query + 1 if trace.objective == "clm" else len(trace.ids)
+    seen = place.seen
     written = worked_attention.written_products(
-        found.weights[:seen].tolist(), found.values[:seen].tolist(), digits=4
+        found.weights[seen].tolist(), found.values[seen].tolist(), digits=4
     )
     keys, value = list(place.keys(hidden=False)), say("column.value", number=number)
+    rows = [key - int(np.flatnonzero(seen)[0]) for key in keys]
     weight, product = say("column.weight"), say("column.product")
     with left:
         st.dataframe(
             {
                 say("column.key"): keys,
                 say("column.token"): [place.names[j] for j in keys],
-                weight: written.left[keys].tolist(),
-                value: written.right[keys].tolist(),
-                product: written.products[keys].tolist(),
+                weight: written.left[rows].tolist(),
+                value: written.right[rows].tolist(),
+                product: written.products[rows].tolist(),
             },
             hide_index=True,
             height=_HEIGHT,

@@ -13,7 +13,8 @@ from engine.tokenizers import Token
 from engine.trace import Trace
 from ui import lesson, passes, resources
 from ui.lesson import explain
-from ui.next_long import AT_ONCE, ask, diverged, job_of, run
+from ui.long_job import ask, job_of, run
+from ui.next_long import diverged
 from ui.resources import ModelRef
 from ui.words import counted, literal
 from viz import format_count, format_number, format_perplexity, visible
@@ -129,7 +130,7 @@ def _log_probs(trace: Trace) -> NDArray[np.float64]:
 def _windows(refs: tuple[ModelRef, ModelRef], text: str) -> Both:
     jobs = [job_of(ref, text, max(1, ref.context_length // 2)) for ref in refs]
     left = sum(job.work_left for job in jobs)
-    if left and (left <= AT_ONCE or ask(*jobs)):
+    if left and (all(job.soon for job in jobs) or ask(*jobs)):
         for job, ref in zip(jobs, refs, strict=True):
             run(job, ref)
         st.rerun()

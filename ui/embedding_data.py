@@ -65,12 +65,24 @@ class Chosen:
         return list(latest)[:30]
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
 def matrix(ref: ModelRef) -> NDArray[np.float32]:
-    """(V,C) the embedding matrix of a model."""
-    found = resources.load(ref).model.embedding.weight.detach().float().cpu().numpy().copy()
+    """(V,C) the embedding matrix of a model; on a CPU the model's own memory. It can't be changed."""
+    model = resources.load(ref).model
+    return embeddings.token_vectors(model) if model.device.type == "cpu" else _fetched(ref)
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _fetched(ref: ModelRef) -> NDArray[np.float32]:
+    """A copy of what lies on a GPU."""
+    return embeddings.token_vectors(resources.load(ref).model)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def lengths(ref: ModelRef) -> NDArray[np.float64]:
+    """(V,) length of every row of the matrix."""
+    found = embeddings.norms(matrix(ref))
     found.setflags(write=False)
-    return np.asarray(found)
+    return found
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -84,7 +96,7 @@ def names(ref: ModelRef) -> tuple[str, ...]:
         except ValueError:
             return f"id {token_id}"
 
-    return tuple(name_of(i) for i in range(len(matrix(ref))))
+    return tuple(name_of(i) for i in range(resources.load(ref).model.config.vocab_size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +145,7 @@ def _in_corpus(ref: ModelRef) -> Frequency | None:
 
 def _count(ref: ModelRef, text: str, kind: str) -> Frequency:
     ids = resources.tokenizer(ref).encode(text)
-    counts = embeddings.token_counts(ids, len(matrix(ref)))
+    counts = embeddings.token_counts(ids, resources.load(ref).model.config.vocab_size)
     counts.setflags(write=False)
     return Frequency(counts, len(ids), kind)
 
@@ -175,6 +187,11 @@ def neighbours(ref: ModelRef, token_id: int) -> embeddings.Neighbours:
         ValueError: if the token's vector is zero.
     """
     return embeddings.neighbours(matrix(ref), token_id)
+
+
+def untold(ref: ModelRef) -> bool:
+    """Whether what the model learned from is not at hand."""
+    return _in_corpus(ref) is None
 
 
 def unseen(chosen: Chosen) -> NDArray[np.int64]:

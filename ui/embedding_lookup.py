@@ -6,7 +6,7 @@ import streamlit as st
 from engine import embeddings
 from ui import worked_vectors
 from ui.components import show
-from ui.embedding_data import Chosen, fate_of_unseen, frequency, names, unseen, vector_csv
+from ui.embedding_data import Chosen, fate_of_unseen, frequency, names, unseen, untold, vector_csv
 from ui.lesson import literal
 from viz import format_count, format_number, lookup_picture, objective_color
 from wording import words
@@ -77,11 +77,13 @@ def draw(chosen: Chosen) -> None:
         )
         st.caption(f"{drawn} {_how_learned(chosen, ids)}")
         if chosen.config.tie_head:
-            st.caption(say("used_again"))
+            st.caption(say("used_again_bias" if chosen.config.head_bias else "used_again"))
 
 
 def _how_learned(chosen: Chosen, ids: list[int]) -> str:
     """Which of the rows drawn were learned from text, and what became of the others."""
+    if untold(chosen.ref):
+        return say("untold")
     n = int(np.isin(ids, unseen(chosen)).sum())
     if not n:
         return say("all_learned")

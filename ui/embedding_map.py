@@ -18,6 +18,7 @@ from ui.embedding_data import (
     names,
     neighbours,
     unseen,
+    untold,
 )
 from ui.lesson import literal
 from ui.resources import ModelRef
@@ -32,6 +33,7 @@ LABELLED_NEAR = 6  # neighbours of the chosen token that are named
 ZOOM = "embeddings_zoom"
 NARROW = 0.2  # a cloud whose extent is less than this share of the last one's is said to be small
 WHICH = ("frequent", "seen", "all")
+UNTOLD = ("text", "all")  # where it is not known how often tokens occur
 
 
 def step_key(ref: ModelRef) -> str:
@@ -49,18 +51,21 @@ def _ids(chosen: Chosen, which: str) -> list[int]:
     """Tokens that the map is made of, the most frequent first."""
     counts = frequency(chosen).counts
     n_seen = int((counts > 0).sum())
-    n = {"frequent": min(FEW, n_seen), "seen": n_seen, "all": len(counts)}[which]
+    n = {"frequent": min(FEW, n_seen), "seen": n_seen, "text": n_seen, "all": len(counts)}[which]
     return embeddings.most_frequent(counts, max(min(n, MOST_POINTS), 1)).tolist()
 
 
-def _controls() -> tuple[int, str]:
+def _controls(ref: ModelRef) -> tuple[int, str]:
+    options, default = (UNTOLD, "all") if untold(ref) else (WHICH, "seen")
+    if st.session_state.get("embeddings_which") not in options:  # of another model
+        st.session_state["embeddings_which"] = default
     with st.container(horizontal=True, vertical_alignment="bottom"):
         flat = st.segmented_control(
             say("dimensions"), [2, 3], default=2, required=True, key="embeddings_axes",
             persist_state="session", format_func="{}-D".format, label_visibility="collapsed",
         )  # fmt: skip
         which = st.segmented_control(
-            say("tokens"), WHICH, default="seen", required=True, key="embeddings_which",
+            say("tokens"), options, required=True, key="embeddings_which",
             persist_state="session", format_func=lambda name: say(f"which.{name}", n=FEW),
             label_visibility="collapsed", wrap=True,
         )  # fmt: skip
@@ -85,7 +90,7 @@ def draw(chosen: Chosen) -> None:
     """Draw the map at a step, and say what its axes are."""
     left, right = st.columns([3, 2], gap="large")
     with right:
-        k, which = _controls()
+        k, which = _controls(chosen.ref)
         ids = _ids(chosen, which)
         shown = movie(chosen.ref, tuple(ids))
         at = _step(chosen.ref, shown.steps)
@@ -170,7 +175,9 @@ def _explain(chosen: Chosen, shown: Movie, k: int, ids: list[int], which: str) -
     n, moves = len(ids), len(shown.steps) > 1
     which_ones = say(f"drawn.{which}")
     if n == MOST_POINTS:
-        which_ones = say("drawn_at_most", which=which_ones, most=format_count(MOST_POINTS))
+        most = format_count(MOST_POINTS)
+        untold_ones = say("drawn_at_most_untold", most=most)
+        which_ones = untold_ones if untold(chosen.ref) else say("drawn_at_most", which=which_ones, most=most)
     said = [
         say(
             "axes_at_step" if moves else "axes",
@@ -185,5 +192,5 @@ def _explain(chosen: Chosen, shown: Movie, k: int, ids: list[int], which: str) -
     if moves:
         said.append(say("fixed"))
         said += [say("rounded")] if chosen.ref.kind == "shipped" else []
-    said.append(say("named", source=frequency(chosen).source))
+    said.append(say("named_only") if untold(chosen.ref) else say("named", source=frequency(chosen).source))
     st.caption(" ".join(said))

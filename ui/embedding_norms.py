@@ -8,17 +8,21 @@ import streamlit as st
 from engine import embeddings
 from ui import worked_vectors
 from ui.components import show
-from ui.embedding_data import MOST_POINTS, Chosen, fate_of_unseen, frequency, names, unseen
+from ui.embedding_data import MOST_POINTS, Chosen, fate_of_unseen, frequency, names, unseen, untold
+from ui.embedding_data import lengths as vector_lengths
 from ui.lesson import literal
 from ui.words import counted
 from viz import format_count, format_number, norm_scatter, objective_color
+from viz.length_spread import length_spread
 from wording import words
 
 say = words("ui.embedding_norms")
 
 
 def rarest(chosen: Chosen) -> int:
-    """The id that occurs least among those that occur."""
+    """The id that occurs least among those that occur; where that is not known, the one of least length."""
+    if untold(chosen.ref):
+        return int(vector_lengths(chosen.ref).argmin())
     counts = frequency(chosen).counts
     order = embeddings.most_frequent(counts, max(int((counts > 0).sum()), 1))
     return int(order[-1])
@@ -26,7 +30,10 @@ def rarest(chosen: Chosen) -> int:
 
 def draw(chosen: Chosen) -> None:
     """Draw lengths by frequency and say how far the two go together."""
-    found, lengths = frequency(chosen), embeddings.norms(chosen.matrix)
+    if untold(chosen.ref):
+        _spread(chosen)
+        return
+    found, lengths = frequency(chosen), vector_lengths(chosen.ref)
     order = embeddings.most_frequent(found.counts, MOST_POINTS).tolist()
     drawn = list(dict.fromkeys([*order, *chosen.text_ids, chosen.token_id]))
     called, top = names(chosen.ref), order[0]
@@ -53,6 +60,42 @@ def draw(chosen: Chosen) -> None:
         _relation(found.counts, lengths)
         if len(unseen(chosen)):
             st.caption(fate_of_unseen(chosen))
+
+
+def _spread(chosen: Chosen) -> None:
+    """Draw how many vectors have which length: how often their tokens occurred is not known."""
+    lengths, called = vector_lengths(chosen.ref), names(chosen.ref)
+    left, right = st.columns([4, 3], gap="large")
+    with left:
+        fig = length_spread(
+            lengths, called, marked=chosen.text_ids, chosen=chosen.token_id,
+            color=objective_color(chosen.ref.objective),
+        )  # fmt: skip
+        show(fig, key="embeddings_norms")
+        st.caption(say("spread", n=format_count(len(lengths))))
+    with right:
+        st.markdown(say("how_long", name=literal(chosen.name)))
+        vector = chosen.matrix[chosen.token_id].astype(np.float64)
+        st.latex(worked_vectors.length(float(vector @ vector), len(vector)))
+        ids = [chosen.token_id, int(lengths.argmax()), int(lengths.argmin())]
+        st.dataframe(
+            {
+                "token": [called[i] for i in ids],
+                "which": [say("chosen"), say("longest"), say("shortest")],
+                "id": ids,
+                "length": [float(lengths[i]) for i in ids],
+            },
+            hide_index=True,
+            column_config={
+                "token": say("token"),
+                "which": "",
+                "length": st.column_config.NumberColumn(say("length"), format="%.4g"),
+            },
+            key="embeddings_lengths",
+        )
+        longer = int((lengths > lengths[chosen.token_id]).sum())
+        st.caption(say("place", n=longer, tokens=counted(longer, "token"), of=format_count(len(lengths))))
+        st.caption(say("untold"))
 
 
 def _times(n: int) -> str:

@@ -8,6 +8,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from engine import embeddings
+from engine.config import ModelConfig
 from ui import nav, resources, session, worked_vectors
 from ui.components import show
 from ui.embedding_data import Chosen, names
@@ -65,8 +66,11 @@ def _others(chosen: Chosen, kind: str) -> list[ModelRef]:
 @st.cache_data(max_entries=64, show_spinner=False)
 def _kind_of(ref: ModelRef) -> str:
     from engine.checkpoint_files import read_description
+    from engine.hub_plan import look
 
     try:
+        if ref.kind == "hub":
+            return look(ref.folder).config.positions
         return str(read_description(Path(ref.folder))["model"]["positions"])
     except ValueError:
         return ""
@@ -141,14 +145,14 @@ def _added(chosen: Chosen, table: NDArray[np.float32], scale: float) -> None:
             st.caption(say("scaled"))
             _fixed(chosen, dim)
     with left:
-        name = names(chosen.ref)[token_id]
+        name, normed = names(chosen.ref)[token_id], config.embedding_norm
         parts = [
             (say("scaled_token", d_model=config.d_model) if scale != 1 else say("token"), token),
             (say("plus_position", position=t), position),
             (say("sum"), token + position),
         ]
         show(sum_picture(parts, dim=dim), key="embeddings_sum")
-        st.caption(say("where", name=literal(name), position=t))
+        st.caption(say("where_then_norm" if normed else "where", name=literal(name), position=t))
     st.markdown(say("all_positions"))
     show(position_table(table, position=t, dim=dim, name=say("table")), key="embeddings_table")
 
@@ -178,16 +182,18 @@ def _rotary(chosen: Chosen) -> None:
 
 def _turned(chosen: Chosen) -> None:
     config, trace, t = chosen.config, chosen.trace, chosen.position
+    rotary, width = config.rotary, config.rotary.width(config.d_head)
     columns = st.columns(3)
     with columns[0]:
         layer = _number(say("layer"), config.n_layer, "layer", 1) - 1
     with columns[1]:
         head = _number(say("head"), config.n_head, "head", 1) - 1
     with columns[2]:
-        pair = _number(say("pair"), config.d_head // 2 - 1, "pair")
+        pair = _number(say("pair"), width // 2 - 1, "pair")
     after = trace.q[layer, head, t].astype(np.float64)
-    before = embeddings.turn(after, -t)
-    angle = t * float(embeddings.speeds(config.d_head)[pair])
+    before = embeddings.turn(after, -t, rotary)
+    speeds = embeddings.speeds(width, rotary)
+    angle = t * float(speeds[pair])
     part = slice(2 * pair, 2 * pair + 2)
     color = objective_color(config.objective)
     left, right = st.columns(2, gap="large")
@@ -196,20 +202,33 @@ def _turned(chosen: Chosen) -> None:
         fig = rotation_plane(before[part], after[part], angle=angle, pair=pair, color=color)
         show(fig, key="embeddings_turn")
     with right:
-        st.latex(worked_vectors.angle(t, pair, config.d_head))
+        st.latex(worked_vectors.angle(t, pair, width, rotary))
         first, second = before[part].tolist()
         st.latex(worked_vectors.rotation(first, second, angle, pair))
-        st.caption(say("dotted_full" if angle >= 2 * np.pi else "dotted"))
+        st.caption(
+            " ".join([say("dotted_full" if angle >= 2 * np.pi else "dotted"), *_of_this_model(config)])
+        )
     st.subheader(say("distance"))
     left, right = st.columns(2, gap="large")
     with left:
         _distance(chosen, layer, head)
     with right:
         st.markdown(say("speeds"))
-        speeds = embeddings.speeds(config.d_head)
         fig = turn_lengths(speeds, pair=pair, context_length=config.context_length, color=color)
         show(fig, key="embeddings_speeds")
         st.caption(say("speeds_why"))
+
+
+def _of_this_model(config: ModelConfig) -> list[str]:
+    """What this model does otherwise than most, in sentences."""
+    rotary, width = config.rotary, config.rotary.width(config.d_head)
+    said = []
+    if width < config.d_head:
+        said.append(say("part_turns", n=width, d_head=config.d_head))
+    if rotary.stretch > 1:
+        slow = say("slow.some" if rotary.first_length else "slow.all", times=f"{rotary.stretch:g}")
+        said.append(slow)
+    return said
 
 
 def _distance(chosen: Chosen, layer: int, head: int) -> None:
@@ -221,7 +240,9 @@ def _distance(chosen: Chosen, layer: int, head: int) -> None:
     own = float(q.astype(np.float64) @ k.astype(np.float64))
     score = format_number(own, 5)
     st.write(say("pair_of", query=t, key_position=s, score=score, layer=layer + 1, head=head + 1))
-    found = embeddings.shifted_scores(embeddings.turn(q, -t), embeddings.turn(k, -s), t, s, SHIFTS)
+    rotary = chosen.config.rotary
+    back = embeddings.turn(q, -t, rotary), embeddings.turn(k, -s, rotary)
+    found = embeddings.shifted_scores(*back, t, s, SHIFTS, rotary)
     st.dataframe(
         {
             "both": [f"{t + n}, {s + n}" for n in SHIFTS],

@@ -11,7 +11,7 @@ from ui import example_inputs as inputs
 from ui.components import show
 from ui.example_sum import Number, Sum, typed
 from ui.resources import ModelRef
-from ui.worked import LARGEST
+from ui.worked import LARGEST, score_of
 from viz import attention_map, distribution_bars, visible
 from wording import words
 
@@ -157,15 +157,16 @@ def _real_head(ref: ModelRef) -> None:
     n_layer, n_head = trace.attentions.shape[:2]
     with frame.inputs():
         layer, head = frame.which_head(n_layer, n_head)
-    t = len(trace.ids) - 1
+    t, scale = trace.inner.stop - 1, trace.config.score_scale  # the text's last token
     cell = attention_cell(trace, layer, head, t, t)
     order = np.argsort(-cell.row_weights, kind="stable")[:_KEYS]
-    keys, d = sorted(order.tolist()), trace.q.shape[-1]
+    keys, d = sorted(j for j in order.tolist() if np.isfinite(cell.row_scores[j])), trace.q.shape[-1]
+    n_others = int(np.isfinite(cell.row_scores).sum()) - len(keys)
     others = float(np.delete(np.exp(cell.row_scores), keys).sum())
     s = Sum()
     dots = [s.read(float(cell.dots[j])) for j in keys]
     scores = [
-        s.of(float(cell.row_scores[j]), lambda v: v / math.sqrt(d), q)
+        s.of(float(cell.row_scores[j]), lambda v: score_of(v, d, scale), q)
         for j, q in zip(keys, dots, strict=True)
     ]
     powers = [s.of(math.exp(q.value), math.exp, q) for q in scores]
@@ -188,9 +189,13 @@ def _real_head(ref: ModelRef) -> None:
         show(fig, key="example_tiny_map")
 
     def lines() -> None:
-        left = rf" + {rest}" if t + 1 > len(keys) else ""
+        left = rf" + {rest}" if n_others else ""
+        dot = rf"q_{{{t}}} \cdot k_j"
+        score = rf"\tfrac{{{dot}}}{{\sqrt{{{d}}}}}"
+        if scale is not None:
+            score = dot if scale == 1 else rf"{scale!r}\,({dot})"
         frame.formula(
-            rf"s_j &= \tfrac{{q_{{{t}}} \cdot k_j}}{{\sqrt{{{d}}}}}",
+            rf"s_j &= {score}",
             r"\Sigma &= \textstyle\sum_j e^{s_j}",
             rf"&= {frame.added(powers, most=3)}{left}",
             rf"&= {total}",
@@ -201,6 +206,6 @@ def _real_head(ref: ModelRef) -> None:
             "$e^s$": powers, "$a$": a,
         })  # fmt: skip
         if left:
-            st.caption(say("other_keys", n=t + 1 - len(keys)))
+            st.caption(say("other_keys", n=n_others))
 
     frame.beside(picture, lines)

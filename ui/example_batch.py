@@ -25,7 +25,8 @@ LONG = "4, 8, 15, 16, 23, 42, 7, 1, 9, 3, 12, 5"
 
 def _real_ids(ref: resources.ModelRef) -> tuple[list[int], list[str]]:
     """Ids and names of the beginning of the sidebar's text."""
-    tokens = passes.window(ref, session.text()).tokens[:_TEXT]
+    window = passes.window(ref, session.text())
+    tokens = [window.tokens[t] for t in window.inner][:_TEXT]
     return [token.id for token in tokens], [visible(token.data) for token in tokens]
 
 
@@ -39,8 +40,10 @@ def shift() -> None:
     ref = frame.real(needs_text=2)
     if ref is not None:
         ids, names = _real_ids(ref)
-        rows, v = [ids], resources.tokenizer(ref).vocab_size
-        logits = frame.looked(ref).logits[None, : len(ids) - 1]
+        trace = frame.looked(ref)
+        begin = trace.inner.start
+        rows, logits = [ids], trace.logits[None, begin : begin + len(ids) - 1]
+        v = logits.shape[-1]
     else:
         with frame.inputs():
             rows = inputs.whole_table("shift_ids", say("ids"), IDS)
@@ -221,8 +224,10 @@ def _blank() -> tuple[Scores, int, list[float]]:
     from engine.metrics import softmax
     from ui.example_scores import gathered
 
-    n = len(passes.window(ref, session.text()).tokens)
-    at = inputs.count("blank_at", say("hidden_place", last=n - 1), n // 2, 0, n - 1)
+    inner = passes.window(ref, session.text()).inner
+    first, last = inner.start, inner.stop - 1
+    middle = (first + last + 1) // 2
+    at = inputs.count("blank_at", say("hidden_place", first=first, last=last), middle, first, last)
     trace = frame.looked(ref, hidden=(at,))
     z, hidden = trace.logits[at].astype(np.float64), trace.tokens[at].id
     token_strip(

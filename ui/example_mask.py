@@ -71,9 +71,13 @@ def _real_mask(ref: ModelRef) -> None:
         show(fig, key="example_mask_map")
 
     def lines() -> None:
-        causal = trace.objective == "clm"
+        causal, window = trace.objective == "clm", trace.config.window(layer)
+        narrow = causal and 0 < window < t
+        before = rf",\ j \leq {t - window}" if narrow else ""
         frame.formula(
-            rf"a_{{{t}j}} &= 0\quad (j > {t})" if causal else rf"a_{{{t}j}} &> 0\quad (j \leq {len(row)})",
+            rf"a_{{{t}j}} &= 0\quad (j > {t}{before})"
+            if causal
+            else rf"a_{{{t}j}} &> 0\quad (j \leq {len(row)})",
             rf"\textstyle\sum_j a_{{{t}j}} &= {total}",
         )  # fmt: skip
         table: dict[str, list[str | Number]] = {say("key"): [*frame.escaped(names)], "$a$": [*shown]}
@@ -82,5 +86,7 @@ def _real_mask(ref: ModelRef) -> None:
             table["$a$"].append(rest)
         frame.grid(table)
         st.caption(say("real_mask_note.causal") if causal else say("real_mask_note.both"))
+        if narrow:
+            st.caption(say("real_mask_note.window", n=window))
 
     frame.beside(picture, lines)

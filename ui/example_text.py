@@ -79,10 +79,11 @@ def _real_vocabulary(ref: resources.ModelRef) -> None:
         segments.append(segment)
         drawn += len(segment)
     ids = [token.id for segment in segments for token in segment]
+    own = [window.tokens[t] for t in window.inner]  # without what the model wants around a text
     token_strip(segments, key="example_vocabulary_real", label=say("your_text"), values=[str(i) for i in ids])
     size = resources.tokenizer(ref).vocab_size
-    n = sum(len(token.data) for token in window.tokens)
-    used = len(window.tokens)
+    n = own[-1].byte_end - own[0].byte_start
+    used = len(own)
     frame.formula(
         rf"|V| &= {size},\quad s_t \in \{{0, \dots, {size - 1}\}}",
         rf"T &= {used},\quad \tfrac{{{n}}}{{{used}}} = {Number(n / used, 4)}",
@@ -134,9 +135,9 @@ def real_sentence(ref: resources.ModelRef) -> Sentence:
     from engine.metrics import next_token_scores
 
     trace = frame.looked(ref)
-    scores = next_token_scores(trace.logits, trace.ids.tolist())
+    ids = trace.ids[-_SCORED - 1 :]
     tokens = [visible(token.data) for token in trace.tokens[-_SCORED - 1 :]]
-    probs = scores.probs[-_SCORED:].tolist()
+    probs = next_token_scores(trace.logits[-_SCORED - 1 :], ids.tolist()).probs.tolist()
     return Sentence(tokens, probs, len(trace.tokens) - len(tokens), computed=True)
 
 

@@ -36,7 +36,8 @@ def crop() -> None:
     if ref is not None:
         tokens = resources.tokenizer(ref).tokens(session.text()[-20_000:])
         pieces, ids, text = [t.data for t in tokens], [t.id for t in tokens], session.text()
-        limit = ref.context_length
+        before, after = resources.tokenizer(ref).frame
+        limit = ref.context_length - len(before) - len(after)
         t = inputs.count("crop_real_t", say("context"), min(limit, 8), 1, limit)
     else:
         with frame.inputs():
@@ -164,6 +165,19 @@ def _cumulative(names: list[str], probs: list[float], u: float, picked: int) -> 
         st.caption(say("line_note", u=f"{u:.4f}"))
 
 
+@st.cache_data(max_entries=256, show_spinner=False)
+def _drawn(ref: ModelRef, prompt: tuple[int, ...], t: float, seed: int, n: int) -> tuple[int, ...]:
+    """Ids of the first n turns: those before are remembered, so that a press costs one turn."""
+    from engine.sampling import generate
+
+    if not n:
+        return ()
+    before = _drawn(ref, prompt, t, seed, n - 1)
+    model = resources.load(ref).model
+    step = next(generate(model, [*prompt, *before], n_tokens=1, temperature=t, seed=seed, skip=n - 1))
+    return (*before, step.id)
+
+
 def _real_loop(ref: ModelRef) -> None:
     """The same loop with the chosen model and the text of the sidebar."""
     from engine.metrics import tail_of
@@ -175,16 +189,16 @@ def _real_loop(ref: ModelRef) -> None:
     model = resources.load(ref).model
     window = passes.window(ref, session.text())
     prompt = [token.id for token in window.tokens]
-    steps = list(generate(model, prompt, n_tokens=n + 1, temperature=t, seed=seed))
-    now = steps[n]
+    drawn = _drawn(ref, tuple(prompt), t, seed, n)
+    now = next(generate(model, [*prompt, *drawn], n_tokens=1, temperature=t, seed=seed, skip=n))
     names, ids, n_rest = frame.likeliest(ref, np.log(np.maximum(now.probs, 1e-300)), also=now.id)
     probs = [float(now.probs[i]) for i in ids]
     at = ids.index(now.id)
 
     def picture() -> None:
-        written = [*prompt, *(step.id for step in steps[:n])]
+        written = [*prompt, *drawn]
         data = [token.data for token in window.tokens]
-        data += [resources.tokenizer(ref).token_bytes(step.id) for step in steps[:n]]
+        data += [resources.tokenizer(ref).token_bytes(i) for i in drawn]
         _text([[Chip(i, piece)] for i, piece in zip(written, data, strict=True)], len(prompt))
         fig = distribution_bars(
             names, probs, tail=tail_of(now.probs, ids), n_tail=n_rest, true_index=at, true_note=say("picked")

@@ -31,6 +31,8 @@ _OF_PAGE = {
     "random-guess floor checkpoint quantization parameter d-model d-ff bits-per-byte",
     "experiments": "validation contamination overfitting learning-rate context-length scaling-law "
     "compute flop compute-optimal parameter bits-per-byte floor",
+    "tuning": "fine-tuning supervised-fine-tuning instruction frozen forgetting preference dpo "
+    "reward-margin sigmoid loss step learning-rate validation floor",
     "masking": "mlm clm mask-token mask-prob target causal-mask context pseudo-log-likelihood "
     "self-supervised loss",
 }

@@ -94,6 +94,12 @@ WORDS = {
     "d-ff": _word("train", "mlp d-model", r"d_\text{ff} \approx 4\, d_\text{model}"),
     "d-head": _word("attention", "head d-model", r"d_\text{head} = d_\text{model} / n_\text{head}"),
     "d-model": _word("look-up", "embedding residual-stream d-head"),
+    "dpo": _word(
+        "preferences",
+        "preference reward-margin sigmoid fine-tuning",
+        r"L = -\ln \sigma\!\left(\beta \left(\ln \frac{\pi(y^+)}{\pi_0(y^+)}"
+        r" - \ln \frac{\pi(y^-)}{\pi_0(y^-)}\right)\right)",
+    ),
     "embedding": _word(
         "look-up map",
         "one-hot d-model neighbour position",
@@ -101,8 +107,19 @@ WORDS = {
     ),
     "entropy": _word("one-position", "surprisal cross-entropy perplexity", r"H(p) = -\sum_v p_v \ln p_v"),
     "epoch": _word("text-size", "training-text step batch"),
+    "fine-tuning": _word(
+        "text",
+        "supervised-fine-tuning frozen forgetting checkpoint",
+        r"\theta^{(0)} = \theta^{\ast},\qquad \theta \leftarrow \theta - \eta\, g",
+    ),
     "flop": _word("model-size", "compute"),
     "floor": _word("train", "entropy true-distribution baseline"),
+    "forgetting": _word(
+        "text",
+        "fine-tuning overfitting validation",
+        r"\Delta L = L_{\theta}(D_0) - L_{\theta^{\ast}}(D_0)",
+    ),
+    "frozen": _word("text", "fine-tuning parameter block", r"\theta_i \leftarrow \theta_i \quad (i \in F)"),
     "generation": _word("write", "prompt sampling greedy clm"),
     "gradient": _word(
         "one-step",
@@ -113,6 +130,9 @@ WORDS = {
     "head": _word("attention switch-off", "attention d-head kv-head induction-head"),
     "id": _word("pieces", "token vocabulary one-hot"),
     "induction-head": _word("attention", "head attention"),
+    "instruction": _word(
+        "answers", "supervised-fine-tuning prompt target", r"x = (x_1 \dots x_P,\; x_{P+1} \dots x_T)"
+    ),
     "joint-probability": _word(
         "chain-rule", "chain-rule log-probability", r"|\{x\}| = V^T,\qquad \sum_{x} P(x) = 1"
     ),
@@ -161,6 +181,9 @@ WORDS = {
     "parameter": _word("train", "gradient d-model step"),
     "perplexity": _word("surprise", "loss bits-per-byte entropy", r"\mathrm{PPL} = e^{L}"),
     "position": _word("position", "rotary attention embedding"),
+    "preference": _word(
+        "preferences", "dpo reward-margin sigmoid", r"P(y^+ \succ y^-) = \sigma\big(r(y^+) - r(y^-)\big)"
+    ),
     "probability": _word("home one-position", "softmax log-probability"),
     "prompt": _word("write", "generation context-length"),
     "pseudo-log-likelihood": _word(
@@ -177,6 +200,11 @@ WORDS = {
         "stream contributions",
         "block d-model logit-lens",
         r"h \leftarrow h + \mathrm{attn}(h),\qquad h \leftarrow h + \mathrm{mlp}(h)",
+    ),
+    "reward-margin": _word(
+        "preferences",
+        "dpo preference log-probability",
+        r"m = \beta \left(\ln \frac{\pi(y^+)}{\pi_0(y^+)} - \ln \frac{\pi(y^-)}{\pi_0(y^-)}\right)",
     ),
     "rotary": _word("position", "position query key", r"q_t \cdot k_s = \tilde q^\top R_{s-t}\, \tilde k"),
     "sampling": _word("draws write", "temperature top-k top-p seed", r"x_{t+1} \sim p"),
@@ -197,6 +225,11 @@ WORDS = {
     ),
     "special-token": _word("pieces", "token mask-token"),
     "step": _word("one-step", "gradient batch learning-rate"),
+    "supervised-fine-tuning": _word(
+        "answers",
+        "fine-tuning instruction target loss",
+        r"L = -\frac{1}{|A|} \sum_{t \in A} \ln p(x_t \mid x_1 \dots x_{t-1})",
+    ),
     "surprisal": _word("surprise", "loss log-probability nat", r"-\ln p(x_t)"),
     "target": _word("one-step", "shift loss"),
     "temperature": _word(

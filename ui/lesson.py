@@ -120,12 +120,12 @@ def strip_of(
     """
     from engine.tokens import whole_graphemes
 
-    unused = passes.traced(ref, text).unused
-    n_greyed = 0 if begin else min(unused, most_greyed)
-    tokens, before = resources.tokenizer(ref).ending(text, ref.context_length + most_greyed)
-    first = unused - before  # where the trace begins in them
-    last = None if end is None else first + end
-    return Strip(whole_graphemes(tokens[first + begin - n_greyed : last], text), n_greyed)
+    trace, tokenizer = passes.traced(ref, text), resources.tokenizer(ref)
+    n_greyed = 0 if begin else min(trace.unused, most_greyed)
+    tokens, before = tokenizer.ending(text, ref.context_length + most_greyed)
+    first = len(tokenizer.frame[0]) + trace.unused - before  # where the trace's text begins in them
+    drawn = [*tokens[first - n_greyed : first], *trace.tokens[begin:end]]
+    return Strip(whole_graphemes(drawn, tokenizer.normal(text)), n_greyed)
 
 
 def space_hint(text: str) -> None:

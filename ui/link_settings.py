@@ -77,6 +77,7 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
     "compare": {"compare_strip": PLACE, "compare_unit": WORD, "compare_scope": WORD},
     "generation": {
         "generation_all_chips": FLAG, "generation_against": FLAG, "generation_n_draws": OPTION,
+        "generation_chat": FLAG,
         "generation_stop_at_end": FLAG, "generation_tree_breadth": whole(1, 8),
         "generation_tree_depth": whole(1, 8), "generation_tree_beam": whole(1, 8),
         "generation_unit": one_of("nats", "bits"), "generation_view": WORD,

@@ -25,14 +25,17 @@ class Window:
     """The tokens of a text that a model reads: the last `window_length`. Position t is row t of a `Trace`.
 
     Attributes:
-        segments: tokens in groups that are whole graphemes, for `token_strip`.
-        n_tokens: how many the whole text has.
+        segments: tokens in groups that are whole graphemes, for `token_strip`. Those that a published model
+            wants around a text are among them, each alone in a group; see `Tokenizer.frame`.
+        n_tokens: how many the whole text has, with those.
         unused: how many at its start are not read.
+        inner: positions of the text's own tokens: only these can be hidden or scored.
     """
 
     segments: list[list["Token"]]
     n_tokens: int
     unused: int
+    inner: range
 
     @property
     def tokens(self) -> list["Token"]:
@@ -45,8 +48,10 @@ def window(ref: ModelRef, text: str) -> Window:
     """Cut a text into the tokens that the model reads; needs neither weights nor torch."""
     from engine.tokens import whole_graphemes
 
-    tokens, unused = resources.tokenizer(ref).ending(text, ref.window_length)
-    return Window(whole_graphemes(tokens, text), unused + len(tokens), unused)
+    tokenizer = resources.tokenizer(ref)
+    tokens, unused = tokenizer.ending(text, ref.window_length)
+    segments = whole_graphemes(tokens, tokenizer.normal(text))
+    return Window(segments, unused + len(tokens), unused, tokenizer.inner(len(tokens)))
 
 
 def traced(

@@ -41,6 +41,7 @@ PLACES = {
     "compare": Place("compare"),
     **_views("generation", "lab", "write", "waterfall", "strategies", "tree", "draws"),
     **_views("training", "watch", "train", "one-step", "time-machine", "runs", "class"),
+    **_views("tuning", "tune", "text", "answers", "preferences"),
     **_views("masking", "hide", "masked-batch", "what-is-paid", "not-comparable", "fill-blanks", "meaning"),
     "two-models": Place("masking", "hide", "one-sentence"),
     **_views("experiments", "study", "held-out", "contamination", "learning-rate", "model-size", "text-size"),

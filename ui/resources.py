@@ -19,7 +19,9 @@ from safetensors import safe_open
 
 from engine.config import ModelConfig
 from engine.folders import data_folder
+from engine.tokens import repair_text
 from engine.trace_size import window_length
+from ui import model_shelf
 from wording import words
 
 if TYPE_CHECKING:
@@ -34,9 +36,7 @@ ROOT = Path(__file__).parent.parent
 PRETRAINED = ROOT / "pretrained"
 _DESCRIPTION = "checkpoint.json"
 SMALL = 4_000_000  # parameters of a model of which many moments are held at once
-LARGE = 20_000_000  # parameters above which only `MOST_LARGE` models are held at once, for all people
-MOST_LARGE = 2
-_DEVICES: dict[tuple[str, str], str] = {}  # (model id, identity) -> where its weights are, once loaded
+LARGE = 20_000_000  # parameters above which only few models are held at once, see `ui.model_shelf`
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class ModelRef:
         window_length: most tokens that pictures of its inside read at once, see `engine.trace_size`.
         corpus: kind of text it learned from: "stories" or another, see `engine.corpus`; "" if unknown.
         dtype: how its weights are kept; "int8" are rounded.
+        device: where it is to compute: "auto" or one of `engine.devices`.
     """
 
     id: str
@@ -71,11 +72,20 @@ class ModelRef:
     window_length: int
     corpus: str
     dtype: str = "float32"
+    device: str = "auto"
 
     @property
     def label(self) -> str:
         """As the picker shows it: no number in it changes while a run goes on."""
         return say("own_run", name=self.name, end=self.id[-4:]) if self.kind == "run" else self.name
+
+    @property
+    def jump(self) -> int:
+        """How many tokens it forgets at once past its context, see `engine.view.first_seen`.
+
+        To read the whole context for every token, as small models do, would take a large one many seconds.
+        """
+        return max(1, self.context_length // 4) if self.large else 1
 
     @property
     def large(self) -> bool:
@@ -127,15 +137,21 @@ def _run_store(folder: str) -> "RunStore":
 
 
 def shipped_models() -> list[ModelRef]:
-    """The models that come with the app, the causal one first. Empty if their folder is."""
+    """The models that come with the app, the causal one of the stories first. Empty if their folder is."""
     folders = [path.parent for path in PRETRAINED.glob(f"*/{_DESCRIPTION}")]
-    refs = [_ref(folder.name, folder.name, "shipped", folder, "stories") for folder in folders]
-    return sorted((ref for ref in refs if ref), key=lambda ref: (ref.objective, ref.id))
+    refs = [_ref(folder.name, folder.name, "shipped", folder) for folder in folders]
+    return sorted(
+        (ref for ref in refs if ref), key=lambda ref: (ref.corpus != "stories", ref.objective, ref.id)
+    )
 
 
 def available_models(owner: str) -> list[ModelRef]:
-    """What a person can choose: the shipped models, published ones, then their own runs, newest first."""
-    return [*shipped_models(), *hub_models(), *_models_of(owner)]
+    """What a person can choose: the shipped models, published ones, then their own runs, newest first.
+
+    Each with the device that this person chose for it.
+    """
+    found = [*shipped_models(), *hub_models(), *_models_of(owner)]
+    return [replace(ref, device=model_shelf.device_of(owner, ref.id)) for ref in found]
 
 
 def models_folder() -> Path:
@@ -145,18 +161,25 @@ def models_folder() -> Path:
 
 def hub_models() -> list[ModelRef]:
     """The published models in the models folder that can be opened, by name."""
-    found = (_hub_ref(config.parent) for config in sorted(models_folder().glob("[!.]*/config.json")))
-    return [ref for ref in found if ref]
+    return [ref for ref in map(hub_model, model_folders()) if ref]
 
 
-def _hub_ref(folder: Path) -> ModelRef | None:
+def model_folders() -> list[Path]:
+    """All folders in the models folder, by name; hidden ones are not models."""
+    return sorted(path for path in models_folder().glob("[!.]*") if path.is_dir())
+
+
+def hub_model(folder: Path) -> ModelRef | None:
+    """The published model in a folder; None if it can't be opened: `engine.hub_plan.look` says why."""
+    if repair_text(folder.name)[1]:
+        return None  # a name that is no text can't stand on a screen
     try:
         stamp = tuple(
             (path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _model_files(folder)
         )
         summary = _hub_summary(str(folder), stamp)
     except (OSError, ValueError):
-        return None  # the page of models says what is wrong with it
+        return None
     name = folder.name
     return ModelRef(id=f"hub:{name}", name=name, kind="hub", folder=str(folder), corpus="", **summary)
 
@@ -192,13 +215,21 @@ def _models_of(owner: str) -> list[ModelRef]:
     return refs
 
 
-def _ref(model_id: str, name: str, kind: str, folder: Path, corpus: str) -> ModelRef | None:
+def _ref(model_id: str, name: str, kind: str, folder: Path, corpus: str | None = None) -> ModelRef | None:
+    """A checkpoint of ours; without `corpus`, what it learned from is what it says itself."""
     try:
         changed = (folder / _DESCRIPTION).stat().st_mtime_ns
         summary = _summary(str(folder), changed)
     except (OSError, ValueError, KeyError, TypeError):
         return None  # being written, or no checkpoint of ours: opening it by hand says what is wrong
-    return ModelRef(id=model_id, name=name, kind=kind, folder=str(folder), corpus=corpus, **summary)
+    if corpus is not None:
+        summary = {**summary, "corpus": corpus}
+    return ModelRef(id=model_id, name=name, kind=kind, folder=str(folder), **summary)
+
+
+def checkpoint_ref(model_id: str, name: str, folder: Path) -> ModelRef | None:
+    """Another checkpoint in the folder of an own run, such as the model that it began with."""
+    return _ref(model_id, name, "run", folder)
 
 
 def history(ref: ModelRef) -> list[ModelRef]:
@@ -216,16 +247,28 @@ def history(ref: ModelRef) -> list[ModelRef]:
     else:
         kept = [path for _, path in list_checkpoints(Path(ref.folder).parent.parent)]
     found = (_ref(ref.id, ref.name, ref.kind, path, ref.corpus) for path in kept)
-    moments = [replace(moment, n_params=ref.n_params) for moment in found if moment]
+    moments = [replace(moment, n_params=ref.n_params, device=ref.device) for moment in found if moment]
     return moments or [ref]
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
 def embedding_of(ref: ModelRef) -> NDArray[np.float32]:
-    """The token vectors (V,C) of a model, without the rest of it; they can't be changed."""
+    """The token vectors (V,C) of a model; they can't be changed.
+
+    Of a published model they are those of the model in memory, so that nothing keeps it there twice.
+    """
+    if ref.kind != "hub":
+        return _read_embedding(ref)
+    vectors = load(ref).model.embedding.weight.detach().cpu().numpy().view()
+    vectors.setflags(write=False)
+    return vectors
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _read_embedding(ref: ModelRef) -> NDArray[np.float32]:
+    """From the file, without the rest of the model."""
     from engine.checkpoint_files import read_embedding
 
-    vectors = load(ref).model.embedding.weight.numpy() if ref.kind == "hub" else read_embedding(ref.folder)
+    vectors = read_embedding(ref.folder)
     vectors.setflags(write=False)
     return vectors
 
@@ -244,6 +287,7 @@ def _summary(folder: str, changed: int) -> dict[str, Any]:
         "window_length": window_length(ModelConfig.from_json(content["model"])),
         "step": int(content["step"]),
         "n_params": n_params,
+        "corpus": str(content["info"].get("corpus", "stories")),
         "dtype": str(content.get("dtype", "float32")),
     }
 
@@ -252,10 +296,9 @@ def load(ref: ModelRef) -> "Checkpoint":
     """The checkpoint of a model, shared by all people: never change it.
 
     Raises:
-        ValueError: one sentence, if the files are damaged or gone.
+        ValueError: one sentence, if the files are damaged or gone, or there is too little memory.
     """
-    keep = _load_large if ref.large else _load
-    return keep(ref.folder, ref.identity, ref.id)
+    return model_shelf.get(ref).checkpoint
 
 
 def load_moment(moment: ModelRef) -> "Checkpoint":
@@ -264,45 +307,22 @@ def load_moment(moment: ModelRef) -> "Checkpoint":
     Raises:
         ValueError: one sentence, if the files are damaged or gone.
     """
+    if moment.kind == "hub":  # it has no other moments
+        return load(moment)
     if moment.n_params > SMALL:  # all moments of a large model would fill the memory
-        return _open(moment.folder, moment.identity, moment.id)
-    return _load_moment(moment.folder, moment.identity, moment.id)
+        return model_shelf.open_model(moment).checkpoint
+    return _load_moment(moment)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _load_moment(folder: str, identity: str, model_id: str) -> "Checkpoint":
-    return _open(folder, identity, model_id)
-
-
-@st.cache_resource(max_entries=8, show_spinner=say.later("opening"))
-def _load(folder: str, identity: str, model_id: str) -> "Checkpoint":
-    return _open(folder, identity, model_id)
-
-
-@st.cache_resource(max_entries=MOST_LARGE, show_spinner=say.later("opening"))
-def _load_large(folder: str, identity: str, model_id: str) -> "Checkpoint":
-    """The least recently used one is given up for another: a page that still draws it ends with it."""
-    return _open(folder, identity, model_id)
-
-
-def _open(folder: str, identity: str, model_id: str) -> "Checkpoint":
-    import torch
-
-    from engine.checkpoints import load_checkpoint
-    from engine.hub import load_folder
-
-    read = load_folder if model_id.startswith("hub:") else load_checkpoint
-    checkpoint = read(folder, device="cuda" if torch.cuda.is_available() else "cpu")
-    checkpoint.model.eval().requires_grad_(False)
-    device = checkpoint.model.device
-    name = f"GPU · {torch.cuda.get_device_name(device)}" if device.type == "cuda" else "CPU"
-    _DEVICES[model_id, identity] = name
-    return checkpoint
+def _load_moment(moment: ModelRef) -> "Checkpoint":
+    return model_shelf.open_model(moment).checkpoint
 
 
 def loaded_on(ref: ModelRef) -> str | None:
-    """Where the weights of a model are, or None if it has not been loaded yet."""
-    return _DEVICES.get((ref.id, ref.identity))
+    """Where the weights of a model are, or None if it is not in memory."""
+    placed = model_shelf.where(ref)
+    return None if placed is None else placed.device.label
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -59,7 +59,7 @@ def _draw(run_id: str, standing: tuple[str, str, int | None], below: DeltaGenera
         st.rerun()  # other buttons, another pace, and the sidebar may have a new model
     records = store.history(run_id)
     now, bad = _read(run_id, str(records[-1:]), len(records), records, info.model.vocab_size)
-    _progress(info, records)
+    progress(info, records)
     _say(info, records, now, bad)
     picture, side = st.columns([5, 2], gap="medium")
     with side:
@@ -92,7 +92,7 @@ def _read(
     return reading.read(_records, vocab_size), reading.bad_steps(_records)
 
 
-def _progress(info: "RunInfo", records: list[Record]) -> None:
+def progress(info: "RunInfo", records: list[Record]) -> None:
     """What run this is and how far: a bar with the step, the time, the speed and the energy."""
     color, icon = STATES[info.state]
     facts = [f":{color}-badge[{icon} {state_name(info.state)}] **{literal(info.name)}**"]

@@ -1,13 +1,16 @@
 """How a token is drawn: the settings that a person turns, and their seed. They stand in the address."""
 
+import json
 import secrets
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from ui import resources, session
+from ui import prompt, resources, session
 from ui.resources import ModelRef
+from ui.words import literal
+from viz import visible
 from wording import words
 
 say = words("ui.sampling_form")
@@ -57,8 +60,16 @@ def settings(ref: ModelRef) -> Settings:
         "min_p": float(said["min_p"]) or None,
         "repetition_penalty": float(said["penalty"]),
     }
-    stop = line_ends(ref) if st.session_state.get(STOP, True) else frozenset()
+    stop = text_ends(ref) if st.session_state.get(STOP, True) else frozenset()
     return Settings(draw, int(said["seed"]), int(said["tokens"]), stop)
+
+
+def text_ends(ref: ModelRef) -> frozenset[int]:
+    """The tokens that end a text: those the model itself names, else those that end a line."""
+    if ref.corpus == "stories" or not (own := prompt.ends(ref)):
+        return line_ends(ref)
+    form = prompt.form_of(ref) if prompt.chat_is_on(ref) else None
+    return own | {form.end} if form else own
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -116,9 +127,15 @@ def length() -> None:
 
 
 def stop_at_end(ref: ModelRef) -> None:
-    """Whether the end of a story ends the writing."""
-    label = say("stop.story") if ref.corpus == "stories" else say("stop.line")
-    st.toggle(label, key=STOP, persist_state="session", help=say("help.stop"))
+    """Whether the end of a story, or what the model itself ends a text with, ends the writing."""
+    own = () if ref.corpus == "stories" else sorted(prompt.ends(ref))
+    if own:
+        names = ", ".join(f"“{literal(visible(resources.tokenizer(ref).token_bytes(i)))}”" for i in own)
+        label, about = say("stop.end"), say("help.stop_at_end", tokens=names)
+    else:
+        label = say("stop.story") if ref.corpus == "stories" else say("stop.line")
+        about = say("help.stop")
+    st.toggle(label, key=STOP, persist_state="session", help=about)
 
 
 def in_a_row(vocab_size: int) -> None:
@@ -153,5 +170,6 @@ def link() -> str:
     """The address of this page with model, text and all settings in it."""
     ref = session.model()
     said = {key: st.session_state.get(key, value) for key, value in DEFAULTS.items()}
+    chat = {"set": json.dumps({prompt.CHAT: True})} if ref and prompt.chat_is_on(ref) else {}
     where = str(st.context.url or "").partition("?")[0]
-    return f"{where}?{urlencode({'model': ref.id if ref else '', 'text': session.text(), **said})}"
+    return f"{where}?{urlencode({'model': ref.id if ref else '', 'text': session.text(), **said, **chat})}"

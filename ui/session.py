@@ -92,9 +92,22 @@ def require_model(objective: str | None = None) -> ModelRef:
     return ref
 
 
+def require_trained() -> ModelRef:
+    """The chosen model, opened, if it learned here; else a sentence, others to choose, and the page ends."""
+    ref = model()
+    if ref is not None and ref.kind == "hub":
+        st.info(say("needs.training"))
+        _offer([other for other in resources.available_models(owner()) if other.kind != "hub"])
+    return require_model()
+
+
 def _offer_other(objective: str) -> None:
     st.info(say(f"needs.{objective}"))
-    fitting = [ref for ref in resources.available_models(owner()) if ref.objective == objective]
+    _offer([ref for ref in resources.available_models(owner()) if ref.objective == objective])
+
+
+def _offer(fitting: list[ModelRef]) -> None:
+    """Buttons that choose one of these models instead; the page ends there."""
     for ref in fitting[:3]:
         name = literal(ref.label)
         st.button(say("use", model=name), key=f"use_{ref.id}", on_click=choose_model, args=(ref.id,))

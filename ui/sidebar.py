@@ -15,6 +15,7 @@ from ui import (
     link_notice,
     link_panel,
     link_settings,
+    model_shelf,
     projector,
     resources,
     session,
@@ -22,7 +23,7 @@ from ui import (
 from ui.components.landmarks import landmarks
 from ui.components.owner import mount_owner
 from ui.resources import ModelRef
-from ui.words import counted
+from ui.words import counted, literal
 from viz import format_count
 from wording import words
 
@@ -57,7 +58,7 @@ def draw(page: str) -> Places:
         with st.container(key="model_badge"):
             badge = st.empty()
         ref = session.model()
-        if ref and resources.loaded_on(ref):
+        if ref:
             _badge(badge, ref)
         _text_box()
         language.choose()
@@ -74,7 +75,7 @@ def draw(page: str) -> Places:
 def finish(places: Places) -> None:
     """What can be said only after the page was drawn: where the weights are, and all of its settings."""
     ref = session.model()
-    if ref and resources.loaded_on(ref):
+    if ref:
         _badge(places.badge, ref)
     with places.links:
         link_panel.button()
@@ -111,8 +112,14 @@ def _linked(refs: dict[str, ModelRef]) -> None:
 
 
 def _badge(place: DeltaGenerator, ref: ModelRef) -> None:
-    size, steps, device = format_count(ref.n_params), counted(ref.step, "step"), resources.loaded_on(ref)
-    place.caption(say(f"badge.{ref.objective}", size=size, steps=steps, device=device))
+    """What the chosen model is, where its weights are, and why they aren't where they were wanted."""
+    placed = model_shelf.where(ref)
+    if placed is None:
+        return
+    steps = say("published") if ref.kind == "hub" else counted(ref.step, "step")
+    size, device = format_count(ref.n_params), literal(placed.device.label)
+    badge = say(f"badge.{ref.objective}", size=size, steps=steps, device=device)
+    place.caption(f"{badge}  \n{literal(placed.reason)}" if placed.why else badge)
 
 
 def _text_box() -> None:

@@ -17,7 +17,7 @@ KEY = "step_stage"
 
 def draw() -> None:
     """One step of the chosen run or model, stage by stage."""
-    ref, text = session.require_model(), session.text()
+    ref, text = session.require_trained(), session.text()
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         start = _start(ref)

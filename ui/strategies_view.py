@@ -11,6 +11,7 @@ import streamlit as st
 from engine.strategies import STRATEGIES, Strategy, Written, distinct, write
 from ui import resources, sampling_form
 from ui.possible import LONGEST
+from ui.prompt import Prompt
 from ui.resources import ModelRef
 from ui.words import duration
 from ui.writing import literal_html, say_what_is_seen
@@ -56,16 +57,16 @@ class Results:
     rows: dict[str, Row] = field(default_factory=dict)
 
 
-def strategies_view(ref: ModelRef, prompt: str) -> None:
+def strategies_view(ref: ModelRef, given: Prompt) -> None:
     """Settings, the button, and the table; what was written is kept until the person leaves."""
-    ids = resources.tokenizer(ref).encode(prompt)
+    prompt, ids = given.text, given.ids
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sampling_form.length()
         sampling_form.seed_box()
         sampling_form.stop_at_end(ref)
     how = sampling_form.settings(ref)
     say_what_is_seen(ref, len(ids))
-    results = _results((ref.id + ref.identity, prompt, how.n, how.seed, how.stop_ids))
+    results = _results((ref.id + ref.identity, tuple(ids), how.n, how.seed, how.stop_ids))
     missing = [strategy for strategy in STRATEGIES if strategy.name not in results.rows]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(_words(missing), key="strategies_run", type="primary", on_click=ask, args=(not missing,))
@@ -114,13 +115,19 @@ def _run(
 ) -> None:
     """Write in the ways that are missing, each shown as soon as it is there; a click keeps what is there."""
     began, model = time.perf_counter(), resources.load(ref).model
+    what: dict[str, Any] = {"n_tokens": how.n, "stop_ids": how.stop_ids, "jump": ref.jump}
     for i, strategy in enumerate(missing):
-        each = (time.perf_counter() - began) / i if i else 0
-        rest, at = each * (len(missing) - i), {"way": strategy.label, "i": i + 1, "n": len(missing)}
-        said = say("progress_with_estimate", **at, left=duration(rest)) if rest > 3 else say("progress", **at)
-        place.progress(i / len(missing), said)
+        at = {"way": strategy.label, "i": i + 1, "n": len(missing)}
+
+        def tell(done: int, n: int, i: int = i, at: dict[str, Any] = at) -> None:
+            share = (i + done / n) / len(missing)
+            spent = time.perf_counter() - began
+            rest = spent / share * (1 - share) if share and spent > 1 else 0
+            estimate = say("progress_with_estimate", **at, left=duration(rest)) if rest > 3 else None
+            place.progress(share, estimate or say("progress", **at))
+
         start = time.perf_counter()
-        done = write(model, ids, strategy, n_tokens=how.n, seed=how.seed, stop_ids=how.stop_ids)
+        done = write(model, ids, strategy, seed=how.seed, tell=tell, **what)
         results.rows[strategy.name] = measured(ref, prompt, strategy.name, done, time.perf_counter() - start)
         board.html(table(list(results.rows.values()), prompt))
 

@@ -22,7 +22,7 @@ POLL = 0.35
 
 def draw() -> None:
     """The curve with a cursor, and what the model expects at that moment."""
-    ref, text = session.require_model(), session.text()
+    ref, text = session.require_trained(), session.text()
     lesson.look(ref, text)  # says why there is nothing to see, if so
     kept = time_data.moments_of(ref)
     waiting = time_data.samples(kept, text).missing > 0

@@ -42,12 +42,14 @@ def _tree(
     grown: frozenset[Path],
 ) -> Node:
     model = resources.load(ref).model
-    return look_ahead(model, ids, breadth=breadth, depth=depth, stop_ids=stop, grown=grown)
+    return look_ahead(model, ids, breadth=breadth, depth=depth, stop_ids=stop, grown=grown, jump=ref.jump)
 
 
 @st.cache_resource(max_entries=32, show_spinner=say.later("looking"))
 def _beam(ref: ModelRef, ids: tuple[int, ...], n: int, width: int, stop: frozenset[int]) -> Beam:
-    return beam_search(resources.load(ref).model, ids, n_tokens=n, width=width, stop_ids=stop)[0]
+    return beam_search(resources.load(ref).model, ids, n_tokens=n, width=width, stop_ids=stop, jump=ref.jump)[
+        0
+    ]
 
 
 def tree_view(ref: ModelRef, prompt: list[int], text: Writing) -> None:

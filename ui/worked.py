@@ -137,41 +137,61 @@ def perplexity(total: float, n: int, n_bytes: int, *, digits: int = 4) -> str:
     )
 
 
-def attention(dot: float, d_head: int, total: float, *, digits: int = 4, others: int | None = None) -> str:
+def attention(
+    dot: float,
+    d_head: int,
+    total: float,
+    *,
+    scale: float | None = None,
+    digits: int = 4,
+    others: int | None = None,
+) -> str:
     """From q · k to the attention weight.
 
     Args:
         dot: q · k.
         d_head: numbers in q and in k.
         total: Σ exp(score) over the keys that the query may look at.
+        scale: what q · k is multiplied by; None: 1 / √d_head.
         digits: of the weight; the lines before have as many more as that needs.
         others: significant digits of the lines before, where these are known to give the weight.
     """
-    n = others or _attention_digits(dot, d_head, total, digits)
-    q_k, score, top = _forward(dot, d_head, n)
+    n = others or _attention_digits(dot, d_head, total, scale, digits)
+    q_k, score, top = _forward(dot, d_head, scale, n)
     return aligned(  # short lines, for a telephone
         rf"q \cdot k &= \sum_{{i=1}}^{{{d_head}}} q_i k_i = {tex(q_k, n)}",
-        r"s &= \frac{q \cdot k}{\sqrt{d_{\text{head}}}}"
-        rf" = \frac{{{tex(q_k, n)}}}{{\sqrt{{{d_head}}}}} = {tex(score, n)}",
+        rf"s &= {scaled(tex(q_k, n), d_head, scale)} = {tex(score, n)}",
         rf"e^{{s}} &= e^{{{tex(score, n)}}} = {tex(top, n)}",
         rf"{text('weight')} &= \frac{{e^{{s}}}}{{\sum_j e^{{s_j}}}}"
         rf" = \frac{{{tex(top, n)}}}{{{tex(total, n)}}} = {tex(top / rounded(total, n), digits)}",
     )
 
 
-def _attention_digits(dot: float, d_head: int, total: float, digits: int) -> int:
+def scaled(dot: str, d_head: int, scale: float | None) -> str:
+    """How a score comes of q · k, in symbols and with numbers: divided by √d, or by the model's own rule."""
+    if scale is None:
+        return rf"\frac{{q \cdot k}}{{\sqrt{{d_{{\text{{head}}}}}}}} = \frac{{{dot}}}{{\sqrt{{{d_head}}}}}"
+    return r"q \cdot k" if scale == 1 else rf"c\,(q \cdot k) = {scale!r} \cdot {dot}"
+
+
+def score_of(dot: float, d_head: int, scale: float | None) -> float:
+    """The score of a dot product: divided by √d_head, or times the model's own scale."""
+    return dot / math.sqrt(d_head) if scale is None else dot * scale
+
+
+def _attention_digits(dot: float, d_head: int, total: float, scale: float | None, digits: int) -> int:
     """How few significant digits of every number before the weight give the weight."""
-    wanted = tex(math.exp(dot / math.sqrt(d_head)) / total, digits)
+    wanted = tex(math.exp(score_of(dot, d_head, scale)) / total, digits)
     for n in range(digits, EXACT):
-        if tex(_forward(dot, d_head, n)[2] / rounded(total, n), digits) == wanted:
+        if tex(_forward(dot, d_head, scale, n)[2] / rounded(total, n), digits) == wanted:
             return n
     return EXACT
 
 
-def _forward(dot: float, d_head: int, n: int) -> tuple[float, float, float]:
+def _forward(dot: float, d_head: int, scale: float | None, n: int) -> tuple[float, float, float]:
     """The dot product, the score and its exponential with n digits, each from the one before as written."""
     q_k = rounded(dot, n)
-    score = rounded(q_k / math.sqrt(d_head), n)
+    score = rounded(score_of(q_k, d_head, scale), n)
     return q_k, score, rounded(math.exp(score), n)
 
 

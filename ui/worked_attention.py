@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ui.worked import EXACT, aligned, rounded, tex
+from ui.worked import EXACT, aligned, rounded, score_of, tex
 from wording import words
 
 say = words("ui.worked_attention")
@@ -22,7 +22,7 @@ class Row:
     Attributes:
         digits: significant digits of all numbers but the weights.
         dots: (K,) q · k.
-        scores: (K,) dots / √d.
+        scores: (K,) dots / √d, or dots times the model's own scale.
         powers: (K,) exp(scores).
         total: their sum.
         weights: (K,) powers / total; as many significant digits as were asked for.
@@ -36,20 +36,21 @@ class Row:
     weights: NDArray[np.float64]
 
 
-def written_row(dots: Sequence[float], d_head: int, *, digits: int = 4) -> Row:
+def written_row(dots: Sequence[float], d_head: int, *, scale: float | None = None, digits: int = 4) -> Row:
     """Write a row with as few digits as give the exact weights, to `digits` of them.
 
     Args:
         dots: q · k of the keys that the query may look at.
         d_head: numbers in q and in k.
+        scale: what q · k is multiplied by; None: 1 / √d_head.
         digits: of the weights.
     """
-    exact = np.asarray(dots, dtype=np.float64) / math.sqrt(d_head)
+    exact = np.array([score_of(float(x), d_head, scale) for x in dots])
     with np.errstate(over="ignore", invalid="ignore"):
         wanted = _rounded(np.exp(exact - exact.max()) / np.exp(exact - exact.max()).sum(), digits)
         for n in range(digits + 1, EXACT + 1):
             q_k = _rounded(dots, n)
-            scores = _rounded(q_k / math.sqrt(d_head), n)
+            scores = _rounded([score_of(float(x), d_head, scale) for x in q_k], n)
             powers = _rounded(np.exp(scores), n)
             total = rounded(math.fsum(powers), n)
             weights = _rounded(powers / total, digits)

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+from engine.config import Rotary
+from engine.embeddings import PLAIN, speeds
 from ui.worked import aligned, tex, tie
 
 
@@ -64,11 +66,29 @@ def sinusoid(t: int, dim: int, d_model: int, *, digits: int = 4) -> str:
     )
 
 
-def angle(t: int, pair: int, d_head: int, *, digits: int = 4) -> str:
-    """How far a pair is turned at a position (Su et al. 2021, arXiv:2104.09864)."""
-    value = t * 10000.0 ** (-2 * pair / d_head)
+def angle(t: int, pair: int, width: int, rotary: Rotary = PLAIN, *, digits: int = 4) -> str:
+    """How far a pair is turned at a position (Su et al. 2021, arXiv:2104.09864).
+
+    Args:
+        t: the position.
+        pair: j.
+        width: how many numbers of a head turn.
+        rotary: the model's base, and whether it slows pairs down.
+        digits: of the angle.
+    """
+    base = f"{rotary.base:.0f}" if rotary.base == round(rotary.base) else repr(rotary.base)
+    d = r"d_{\text{head}}" if rotary.share == 1 else r"d_{\text{rot}}"
+    speed, plain = float(speeds(width, rotary)[pair]), rotary.base ** (-2 * pair / width)
+    value, slowed = t * speed, speed / plain
+    if rotary.stretch == 1:
+        return aligned(
+            rf"\theta &= t \cdot {base}^{{-2j/{d}}} = {t} \cdot {base}^{{-{2 * pair}/{width}}}",
+            rf"&= {tex(value, digits)}\ \text{{rad}}",
+        )
+    n = tie(lambda s: t * plain * s, slowed, digits=digits)
     return aligned(
-        rf"\theta &= t \cdot 10000^{{-2j/d_{{\text{{head}}}}}} = {t} \cdot 10000^{{-{2 * pair}/{d_head}}}",
+        rf"\theta &= t \cdot {base}^{{-2j/{d}}} \cdot s_j",
+        rf"&= {t} \cdot {base}^{{-{2 * pair}/{width}}} \cdot {tex(slowed, n)}",
         rf"&= {tex(value, digits)}\ \text{{rad}}",
     )
 

@@ -4,22 +4,33 @@ import html
 import re
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.metrics import kl_divergence
-from engine.sampling import Stage, generate, next_logits, sampling_stages
-from engine.tokenizers import Token
+from engine.sampling import (
+    Continuation,
+    Stage,
+    Tell,
+    TextStream,
+    generate,
+    next_logits,
+    sampling_stages,
+)
+from engine.view import first_seen
 from engine.waterfall import CUTS
 from ui import resources, session
 from ui.branches import Draw, Writing
-from ui.lesson import LONGEST_TRUTH
+from ui.lesson import LONGEST_TRUTH, literal
+from ui.prompt import CHAT, Prompt
+from ui.read_before import held_for
 from ui.resources import ModelRef
 from ui.sampling_form import Settings
-from viz import format_count, format_nats, format_number, format_prob
+from ui.words import duration
+from viz import format_count, format_nats, format_number, format_prob, visible
 from wording import words
 
 say = words("ui.writing")
@@ -27,14 +38,19 @@ say = words("ui.writing")
 _STORE, _OTHERS = "_writing", "_writings_of_other_texts"
 _KEPT = 8  # texts whose writing is kept besides the present one
 _SHOWN = 1500  # characters of a long prompt that are drawn
+LONG = 2.0  # seconds of writing from which on a page says how far it is
+_FRAME = (
+    '<span data-part="control" style="border:1px solid;border-radius:0.3rem;padding:0 0.25rem;'
+    'margin:0 0.1rem;font-size:0.85em">{}</span>'
+)
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]"
 )  # would vanish, or turn the line around
 
 
-def writing(ref: ModelRef, prompt: str) -> Writing:
+def writing(ref: ModelRef, prompt: Prompt) -> Writing:
     """What this person's model has written after this prompt so far; that of other prompts is kept."""
-    about = (ref.id + ref.identity, prompt)
+    about = (ref.id + ref.identity + (CHAT if prompt.chat else ""), prompt.text)
     now: Writing | None = st.session_state.get(_STORE)
     if now is not None and now.about == about:
         return now
@@ -68,24 +84,31 @@ def say_what_is_kept(text: Writing) -> None:
                   args=(same[-1].about[1],))  # fmt: skip
 
 
-def go_on(text: Writing, ref: ModelRef, prompt: list[int], n: int, how: Settings) -> Iterator[Draw]:
+def go_on(
+    text: Writing, ref: ModelRef, prompt: list[int], n: int, how: Settings, tell: Tell | None = None
+) -> Iterator[Draw]:
     """Draw up to n more tokens, kept as they come. A seed gives the same text in one go and step by step."""
     checkpoint, branch = resources.load(ref), text.branch
-    steps = generate(
-        checkpoint.model,
-        prompt + branch.ids,
-        n_tokens=n,
-        seed=how.seed,
-        stream=branch.stream,
-        skip=len(branch.draws),
-        stop_ids=how.stop_ids,
-        **how.draw,
-    )
-    for step in steps:
-        data, own = checkpoint.tokenizer.token_bytes(step.id), float(step.model_probs[step.id])
-        drawn = Draw(step.id, data, step.u, float(step.probs[step.id]), own, how.draw, how.seed)
-        branch.draws.append(drawn)
-        yield drawn
+    ids = prompt + branch.ids
+    with held_for(ref, ids) as held:
+        steps = generate(
+            checkpoint.model,
+            ids,
+            n_tokens=n,
+            seed=how.seed,
+            stream=branch.stream,
+            skip=len(branch.draws),
+            stop_ids=how.stop_ids,
+            jump=ref.jump,
+            held=held,
+            tell=tell,
+            **how.draw,
+        )
+        for step in steps:
+            data, own = checkpoint.tokenizer.token_bytes(step.id), float(step.model_probs[step.id])
+            drawn = Draw(step.id, data, step.u, float(step.probs[step.id]), own, how.draw, how.seed)
+            branch.draws.append(drawn)
+            yield drawn
 
 
 def draw_one(text: Writing, ref: ModelRef, prompt: list[int], how: Settings) -> None:
@@ -105,11 +128,12 @@ def force(text: Writing, ref: ModelRef, prompt: Sequence[int], token_id: int, ho
 
 def seen(ref: ModelRef, ids: Sequence[int]) -> Sequence[int]:
     """The tokens that the model sees, which are those that the repetition penalty counts."""
-    return ids[-ref.context_length :]
+    return ids[first_seen(len(ids), ref.context_length, ref.jump) :]
 
 
 def write(
     panel: DeltaGenerator,
+    place: DeltaGenerator,
     text: Writing,
     halves: tuple[str, str],
     ref: ModelRef,
@@ -120,6 +144,7 @@ def write(
 
     Args:
         panel: the place of the text.
+        place: where to say how far it is, if that takes long.
         text: is written on.
         halves: the prompt, see `halves`.
         ref: the model.
@@ -127,11 +152,21 @@ def write(
         how: the settings.
     """
     text.asked, text.done, began = how.n, 0, time.perf_counter()
-    for drawn in go_on(text, ref, prompt, how.n, how):
+
+    def read(done: int, n: int) -> None:
+        spent = time.perf_counter() - began
+        left = say("left", left=duration(spent / done * (n - done))) if done and spent > 1 else ""
+        place.progress(done / n, f"{say('reading', done=format_count(done), n=format_count(n))} {left}")
+
+    for drawn in go_on(text, ref, prompt, how.n, how, read):
         text.done, text.seconds = text.done + 1, time.perf_counter() - began
         if drawn.id in how.stop_ids:
             text.asked = text.done
-        panel.html(written(*halves, text.text(ended=False)))
+        panel.html(written(*halves, pieces_of(ref, text, ended=False)))
+        rest = text.seconds / text.done * (text.asked - text.done)
+        if rest > LONG or text.seconds > LONG:
+            said = say("writing", done=text.done, n=how.n, left=duration(rest))
+            place.progress(text.done / how.n, said)
 
 
 def notes(ref: ModelRef, prompt: str, n_prompt: int, text: Writing, stop_ids: frozenset[int]) -> None:
@@ -145,14 +180,26 @@ def notes(ref: ModelRef, prompt: str, n_prompt: int, text: Writing, stop_ids: fr
         st.caption(say("stopped", done=text.done, asked=text.asked))
     elif text.asked:
         speed = format_number(text.done / max(text.seconds, 1e-9))
-        over = " " + say("line_ends") if text.ids[-1] in stop_ids else ""
+        over = " " + _over(ref, text.draws[-1]) if text.ids[-1] in stop_ids else ""
         st.caption(say("wrote", n=text.done, speed=speed) + over)
+
+
+def _over(ref: ModelRef, last: Draw) -> str:
+    """Why the writing ended by itself."""
+    if last.data.endswith(b"\n"):
+        return say("line_ends")
+    return say("text_ends", token=literal(visible(last.data)))
 
 
 def say_what_is_seen(ref: ModelRef, n_tokens: int) -> None:
     """One line if the model can't see all tokens."""
-    if n_tokens > ref.context_length:
-        st.caption(say("seen", last=format_count(ref.context_length), all=format_count(n_tokens)))
+    if n_tokens <= ref.context_length:
+        return
+    last = n_tokens - first_seen(n_tokens, ref.context_length, ref.jump)
+    said = say("seen", last=format_count(last), all=format_count(n_tokens))
+    if ref.jump > 1:
+        said += " " + say("jumps", most=format_count(ref.context_length), jump=format_count(ref.jump))
+    st.caption(said)
 
 
 def cuts_in_words(stages: Sequence[Stage]) -> str:
@@ -173,11 +220,30 @@ def cost_in_words(truth: NDArray[Any] | None, probs: NDArray[Any]) -> str:
     return say("cost", cost=cost)
 
 
-def halves(ref: ModelRef, prompt: str, tokens: Sequence[Token], text: Writing) -> tuple[str, str]:
+def halves(ref: ModelRef, prompt: Prompt, text: Writing) -> tuple[str, str]:
     """The prompt, cut where the model's view begins."""
-    unused = max(0, len(tokens) + len(text.draws) - ref.context_length)
-    at = tokens[unused].start if unused < len(tokens) else len(prompt)
-    return prompt[:at], prompt[at:]
+    at = prompt.cut(ref, len(text.draws))
+    return prompt.text[:at], prompt.text[at:]
+
+
+class Piece(NamedTuple):
+    """A piece of a text, and whether it is a control token, which no typed text can give."""
+
+    text: str
+    control: bool = False
+
+
+def pieces_of(ref: ModelRef, text: Writing, *, ended: bool = True) -> list[Piece]:
+    """What was written; until it has ended, half a character waits for its other half."""
+    control, stream = resources.tokenizer(ref).control_ids, TextStream()
+    pieces: list[Piece] = []
+    for draw in text.draws:
+        if draw.id in control:
+            pieces += [Piece(stream.end()), Piece(draw.data.decode("utf-8", "backslashreplace"), True)]
+            stream = TextStream()
+        else:
+            pieces.append(Piece(stream.push(draw.data)))
+    return [*pieces, Piece(stream.end())] if ended else pieces
 
 
 def logits_after(ref: ModelRef, ids: Sequence[int]) -> NDArray[Any]:
@@ -187,7 +253,12 @@ def logits_after(ref: ModelRef, ids: Sequence[int]) -> NDArray[Any]:
 
 @st.cache_resource(max_entries=128, show_spinner=False)
 def _logits(ref: ModelRef, ids: tuple[int, ...]) -> NDArray[Any]:
-    logits = next_logits(resources.load(ref).model, ids)
+    model = resources.load(ref).model
+    with held_for(ref, ids) as held:
+        if held is None:
+            logits = next_logits(model, ids)
+        else:
+            logits = Continuation(model, ids, held=held).logits().float().cpu().numpy().copy()
     logits.setflags(write=False)
     return logits
 
@@ -207,16 +278,17 @@ def literal_html(text: str) -> str:
     return html.escape(_UNSEEN.sub(lambda found: f"⟨{ord(found[0]):02X}⟩", text))
 
 
-def written(unused: str, prompt: str, text: str) -> str:
-    """HTML of prompt and continuation; both escaped, told apart by colour and underline.
+def written(unused: str, prompt: str, pieces: Sequence[Piece]) -> str:
+    """HTML of prompt and continuation; all escaped, told apart by colour and underline.
 
     Args:
         unused: the part of the prompt that the model can't see; pale.
         prompt: the part that it sees.
-        text: what was written.
+        pieces: what was written, see `pieces_of`.
     """
     shown = prompt[-_SHOWN:]
     pale = unused[len(unused) - (_SHOWN - len(shown)) :] if len(unused) > _SHOWN - len(shown) else unused
+    drawn = "".join(_FRAME.format(literal_html(one)) if frame else literal_html(one) for one, frame in pieces)
     more = "…" if len(pale) + len(shown) < len(unused) + len(prompt) else ""
     return (
         '<div role="region" tabindex="0" class="loupe-written" '
@@ -228,5 +300,5 @@ def written(unused: str, prompt: str, text: str) -> str:
         f'<span data-part="unused" style="opacity:0.6">{literal_html(more + pale)}</span>'
         f'<span data-part="prompt">{literal_html(shown)}</span>'
         '<span data-part="written" style="background:rgba(55,110,224,0.16);border-bottom:2px solid #376EE0">'
-        f"{literal_html(text)}</span></div></div>"
+        f"{drawn}</span></div></div>"
     )

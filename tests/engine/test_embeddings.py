@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine import embeddings
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Rotary
 from engine.model import Transformer
 from engine.rotary import rotary_turns, rotate
 from engine.tokenizers import byte_tokenizer
@@ -87,6 +87,41 @@ def test_turning_is_the_model_s_rotation() -> None:
     mine = np.stack([embeddings.turn(x[t], t) for t in range(24)])
     np.testing.assert_allclose(mine, turned, atol=2e-6)
     assert not np.allclose(mine[5], x[5], atol=1e-2)
+
+
+ROTARIES = [Rotary(300.0), Rotary(500.0, 0.5), Rotary(1e5, 1.0, 8.0), Rotary(1e4, 0.75, 8.0, 1.0, 4.0, 16)]
+
+
+@pytest.mark.parametrize("rotary", ROTARIES)
+def test_turning_knows_the_model_s_base_share_and_slowness(rotary: Rotary) -> None:
+    x, width = rows(24, 16), rotary.width(16)
+    turned = rotate(torch.from_numpy(x)[None, None], rotary_turns(24, width, rotary))[0, 0].numpy()
+    mine = np.stack([embeddings.turn(x[t], t, rotary) for t in range(24)])
+    np.testing.assert_allclose(mine, turned, atol=2e-6)
+    assert np.array_equal(mine[:, width:], x[:, width:].astype(np.float64))
+    network = model("rotary", head_width=16, rotary=rotary)
+    traced = trace(network, byte_tokenizer(), "a long enough text")
+    q, k = traced.q[1, 0, 9], traced.k[1, 0, 4]
+    back = embeddings.turn(q, -9, rotary), embeddings.turn(k, -4, rotary)
+    found = embeddings.shifted_scores(*back, 9, 4, [0, 3, 100], rotary)
+    np.testing.assert_allclose(found.together, float(q @ k), rtol=1e-4, atol=1e-6)
+    read = network.blocks[1].attention.q(
+        network.blocks[1].attention_norm(torch.tensor(traced.residual[1, 9]))
+    )
+    np.testing.assert_allclose(back[0], read.detach().numpy()[:16], atol=1e-5)
+
+
+def test_many_rows_are_measured_a_piece_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = rows(50, 8)
+    monkeypatch.setattr(embeddings, "ROWS", 7)
+    exact = matrix.astype(np.float64)
+    lengths = np.linalg.norm(exact, axis=1)
+    np.testing.assert_allclose(embeddings.norms(matrix), lengths, rtol=1e-14)
+    np.testing.assert_allclose(
+        embeddings.cosines(matrix, 3), exact @ exact[3] / lengths / lengths[3], rtol=1e-12
+    )
+    basis = embeddings.fit_basis(matrix)
+    np.testing.assert_allclose(basis.project(matrix), (exact - basis.mean) @ basis.directions.T, atol=1e-12)
 
 
 def test_turning_back_undoes_it_and_keeps_the_length() -> None:

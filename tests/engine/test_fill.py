@@ -9,7 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from engine import fill, fill_scores, infill
+from engine import fill, fill_scores, infill, row_reading
 from engine.config import ModelConfig
 from engine.dice import fit
 from engine.fill import Guesses
@@ -264,7 +264,7 @@ def test_rescoring_some_fillings_says_so_and_scores_them_right(causal: Transform
 
 def test_many_rows_are_read_in_parts(causal: Transformer, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = infill.rescore(causal, IDS, [2, 5], tried=49, kept=49)
-    monkeypatch.setattr(infill, "ROWS_AT_ONCE", 4)
+    monkeypatch.setattr(row_reading, "ROWS_AT_ONCE", 4)
     parts = infill.rescore(causal, IDS, [2, 5], tried=49, kept=49)
     np.testing.assert_allclose(parts.log_probs, whole.log_probs, atol=1e-4)
 

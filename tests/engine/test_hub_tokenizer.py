@@ -332,7 +332,7 @@ def changed(made: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value", "sentence"),
     [
-        ("model.type", "WordPiece", "of the kind WordPiece. For now Loupe reads only byte-level BPE"),
+        ("model.type", "WordPiece", "of the kind WordPiece, which Loupe"),
         ("model.type", "Unigram", "of the kind Unigram"),
         ("model.byte_fallback", True, "of the kind BPE"),
         ("model.dropout", 0.1, "has dropout 0.1"),

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import Checkpoint
+from tests import hub_folders
 from tests.pages.tiny import save_tiny
 from ui import resources
 
@@ -65,3 +66,12 @@ def models(shelf: Path) -> Pair:
     """A small causal and a small masked model with one vocabulary, as if they were shipped."""
     masked: dict[str, Any] = {"objective": "mlm", "context_length": 64}
     return save_tiny(shelf, "tiny-clm", context_length=64), save_tiny(shelf, "tiny-mlm", **masked)
+
+
+@pytest.fixture
+def published(loupe_home: Path) -> Path:
+    """The models folder, with two tiny published models: model="hub:llama" or "hub:roberta" chooses one."""
+    folder = loupe_home / "models"
+    hub_folders.write_llama(folder / "llama")
+    hub_folders.write_roberta(folder / "roberta")
+    return folder

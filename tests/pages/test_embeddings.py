@@ -427,10 +427,18 @@ def test_a_run_is_counted_in_its_own_text(folder: Path, tmp_path: Path) -> None:
     )
 
 
-def test_without_a_corpus_the_text_is_counted(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_corpus_nothing_is_said_of_how_often_tokens_occur(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(embedding_data, "_in_corpus", lambda ref: None)
     at = opened(open_page, "length", "a b")
-    assert "the text in the sidebar" in said(at) and "too few for a correlation" in said(at)
+    assert "is not here to count" in said(at) and "correlation" not in said(at)
+    bars = plotly(at, "embeddings_norms")["data"][0]
+    assert bars["type"] == "bar" and "never" not in said(at)
+    at = opened(open_page, "look-up", "a b")
+    assert "can’t be told" in said(at) and "All of them were learned" not in said(at)
+    at = opened(open_page, "map", "a b")
+    assert at.session_state["embeddings_which"] == "all"
 
 
 def test_the_things_to_try(open_page: OpenPage) -> None:

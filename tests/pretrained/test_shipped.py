@@ -19,9 +19,10 @@ from engine.training import moment_steps
 from pretrained.card import card as made_card
 from pretrained.card import file_name
 from pretrained.evaluate import FOLDER
-from pretrained.make import MOMENTS, made_from
+from pretrained.make import MODELS, made_from
 
 NAMES = ["stories-clm", "stories-mlm"]
+MOMENTS = MODELS["stories-clm"].moments
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -71,7 +72,7 @@ def test_the_card_says_what_the_checkpoint_says(shipped: Checkpoint, language: s
     for value in (report["loss"], report["floor"], report["kl"]):
         assert f"{value:.4f}" in card
     assert re.search(r"(seed|semilla) \d", card) and f"{shipped.model.n_parameters():,}" in card
-    assert card == made_card(shipped, made_from(), language)
+    assert card == made_card(shipped, made_from(shipped.info["name"]), language)
 
 
 def test_the_cards_of_all_languages_have_the_same_numbers(shipped: Checkpoint) -> None:

@@ -100,6 +100,25 @@ def test_every_number_of_a_row_follows_from_those_that_are_written() -> None:
         assert f"= {tex(row.weights[0], 4)}\\end" in shown and f"= {tex(row.powers[0], digits)}\\\\" in shown
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.0883, 0.25])
+def test_a_row_with_a_scale_of_its_own_follows_from_what_is_written(scale: float) -> None:
+    """GPT-Neo takes q · k as it is; others multiply by a number that is not 1 / √d."""
+    rng = random.Random(8)
+    for n in [1, 7, 60] * 10:
+        dots = [rng.gauss(0, 4) for _ in range(n)]
+        row = worked_attention.written_row(dots, 64, scale=scale)
+        exact = [math.exp(dot * scale) for dot in dots]
+        for q_k, score, power, weight, top in zip(
+            row.dots, row.scores, row.powers, row.weights, exact, strict=True
+        ):
+            assert tex(q_k * scale, row.digits) == tex(score, row.digits)
+            assert tex(math.exp(score), row.digits) == tex(power, row.digits)
+            assert tex(power / row.total, 4) == tex(weight, 4) == tex(top / math.fsum(exact), 4)
+        shown = worked.attention(dots[0], 64, row.total, scale=scale, others=row.digits)
+        assert f"= {tex(row.weights[0], 4)}\\end" in shown and "sqrt" not in shown
+        assert (f"{scale!r} \\cdot {tex(row.dots[0], row.digits)}" in shown) == (scale != 1)
+
+
 def test_products_add_up_to_the_dot_product_that_is_written() -> None:
     rng = random.Random(7)
     for digits in [4, 5, 7, 9] * 20:

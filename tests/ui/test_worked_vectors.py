@@ -4,6 +4,7 @@ import math
 import random
 import re
 
+from engine.config import Rotary
 from tests.ui.test_worked import NUMBER, digits_of, same, value
 from ui import worked_vectors
 
@@ -62,6 +63,18 @@ def test_the_angle_and_the_turn() -> None:
         c, s = math.cos(value(angle)), math.sin(value(angle))
         assert same(first, value(x) * c - value(y) * s), shown
         assert same(second, value(x) * s + value(y) * c), shown
+
+
+def test_the_angle_has_the_models_own_base_share_and_slowness() -> None:
+    shown = worked_vectors.angle(7, 3, 64, Rotary(100_000.0))
+    assert r"7 \cdot 100000^{-6/64}" in shown and r"d_{\text{head}}" in shown
+    assert same(re.search(rf"&= ({NUMBER})\\ ", shown)[1], 7 * 100_000 ** (-6 / 64))  # type: ignore[index]
+    part = worked_vectors.angle(7, 3, 16, Rotary(10_000.0, share=0.25))
+    assert r"10000^{-6/16}" in part and r"d_{\text{rot}}" in part and r"d_{\text{head}}" not in part
+    slow = Rotary(500_000.0, 1.0, 8.0, 1.0, 4.0, 64)  # pair 20 makes less than one turn in 64 positions
+    shown = worked_vectors.angle(50, 20, 64, slow)
+    factor, result = re.search(rf"500000\^\{{-40/64\}} \\cdot ({NUMBER}).*?&= ({NUMBER})\\ ", shown).groups()  # type: ignore[union-attr]
+    assert same(factor, 1 / 8) and same(result, 50 * 500_000 ** (-40 / 64) / 8)
 
 
 def test_cosine_and_length_follow_from_their_own_numbers() -> None:

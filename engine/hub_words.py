@@ -1,0 +1,210 @@
+"""Published tokenizers that tiktoken can't run exactly, run by the package `tokenizers`.
+
+WordPiece (BERT), Unigram and BPE over characters (SentencePiece's kinds), and byte-level BPE with rules of
+its own. The package is optional: it is imported when such a tokenizer is opened.
+"""
+
+import importlib.util
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from engine.hub_bpe import spelled_bytes
+from engine.hub_vocabulary import PublishedTokenizer
+from engine.tokens import Token
+from wording import words
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+    from tokenizers import Tokenizer as Package
+
+say = words("engine.hub")
+
+PACKAGE = "tokenizers"
+_BLANK = "▁"  # how SentencePiece writes a blank
+_BYTE = regex.compile(r"<0x([0-9A-F]{2})>")  # and a byte of a character that it has no token for
+_STAYS = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*")  # belongs to what is before it
+_PARTS = ("model", "normalizer", "pre_tokenizer", "decoder", "added_tokens")
+
+
+def installed() -> bool:
+    """Whether the package is there; it is not imported."""
+    return importlib.util.find_spec(PACKAGE) is not None
+
+
+class WordTokenizer(PublishedTokenizer):
+    """A published vocabulary, run by the package `tokenizers`; the ids are the package's.
+
+    **What a token shows.** Such a tokenizer may change a text before it cuts it: lower-case it, strip its
+    accents, drop white space, put a blank before it, or write [UNK] for what it has no token for. So the
+    spelling of an id and the part of the text under a token are two things:
+
+    - `token_bytes(id)` is the spelling: "##ing", "[UNK]"; a blank that SentencePiece writes as "▁" is a
+      blank, "<0xE7>" is that byte.
+    - `Token.data` and `Token.text` are the part of the text as it was typed, where the token lies: "ING", or
+      the word that became [UNK]. `start`, `byte_start` and `byte_end` count in the text as it was typed. The
+      tokens of a text together hold each of its bytes once, in order: what the tokenizer drops between two
+      tokens belongs to the second one, an accent to the letter that it stands on, and what is dropped at the
+      end to the last one. Where one character became several tokens, the first one has it and the others have
+      no width; a token of no width shows its spelling.
+
+    **Back to text.** `decode` gives the text again only where the tokenizer drops and changes nothing: never
+    promised by WordPiece, and by SentencePiece's kinds only for texts in the normal form that they ask for.
+
+    Args:
+        name: how to call it.
+        content: its tokenizer.json.
+        rows: ids of the model.
+        end_id: the id that ends a text; None if there is none.
+        frame: ids that the model wants before and after a text.
+
+    Raises:
+        ValueError: one sentence, if the content is damaged, draws lots, or the model has fewer rows.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        content: Mapping[str, Any],
+        rows: int,
+        end_id: int | None = None,
+        frame: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    ) -> None:
+        listed = list(content.get("added_tokens") or ())
+        self._content: dict[str, Any] = {part: content.get(part) for part in _PARTS}
+        self._content |= {"version": "1.0", "added_tokens": listed}
+        self._kinds = set(_kinds([content.get(part) for part in _PARTS[1:4]]))
+        try:
+            if content["model"].get("dropout"):
+                value = repr(content["model"]["dropout"])[:80]
+                raise ValueError(say("tokenizer_setting", name="dropout", value=value))
+            added: dict[int, str] = {one["id"]: str(one["content"]) for one in listed}
+            self._package = self._opened()
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(say("tokenizer_damaged", why=repr(error)[:80])) from error
+        for i, text in added.items():
+            if self._package.token_to_id(text) != i:
+                raise ValueError(say("tokenizer_added_id", token=text[:80], id=i))
+        vocab = self._package.get_vocab(with_added_tokens=False)
+        known = {i: self._spelling(token) for token, i in vocab.items()}
+        known |= {i: text.encode("utf-8", "replace") for i, text in added.items()}
+        self._describe(name, content, rows, end_id, frame, known)
+
+    def _opened(self) -> "Package":
+        from tokenizers import Tokenizer as Package
+
+        try:
+            return Package.from_str(json.dumps(self._content))
+        except Exception as error:  # the package raises nothing narrower
+            raise ValueError(say("tokenizer_damaged", why=str(error)[:80])) from error
+
+    @cached_property
+    def _plain(self) -> "Package":
+        """The same, but the spelling of a control token in a text is plain text."""
+        package = self._opened()
+        package.encode_special_tokens = True
+        return package
+
+    def _spelling(self, token: str) -> bytes:
+        if "ByteLevel" in self._kinds:
+            return spelled_bytes(token)
+        if "ByteFallback" in self._kinds and (byte := _BYTE.fullmatch(token)):
+            return bytes.fromhex(byte[1])
+        if self._kinds & {"Metaspace", _BLANK}:
+            token = token.replace(_BLANK, " ")
+        return token.encode("utf-8", "replace")
+
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
+        """Ids of a text, without the ids that the model wants at its start and end."""
+        return list(self._encoded(self.normal(text), special).ids)
+
+    def _encode_plain(self, text: str) -> list[int]:
+        return self.encode(text)
+
+    def _encoded(self, text: str, special: bool) -> "Encoding":
+        package = self._package if special else self._plain
+        return package.encode(text, add_special_tokens=False)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of some ids, with blanks where the tokenizer's own rule puts them."""
+        if "ByteLevel" in self._kinds or not all(int(i) in self._known for i in ids):
+            return super().decode(ids)
+        return str(self._package.decode([int(i) for i in ids], skip_special_tokens=False))
+
+    def locate(self, ids: Sequence[int], text: str) -> list[Token]:
+        """The tokens with these ids, which are the first of `text`, and where they lie in it as typed."""
+        text = self.normal(text)
+        encoded = self._encoded(text, special=False)
+        if encoded.ids[: len(ids)] != list(ids):
+            encoded = self._encoded(text, special=True)
+        return self._tokens(text, encoded, 0, len(ids))
+
+    def _ending(self, text: str, most: int) -> tuple[list[Token], int]:
+        text = self.normal(text)
+        encoded = self._encoded(text, special=False)
+        n = len(encoded.ids)
+        before = max(0, n - most)
+        return self._tokens(text, encoded, before, n), before
+
+    def _tokens(self, text: str, encoded: "Encoding", first: int, stop: int) -> list[Token]:
+        """Tokens `first` to `stop - 1`."""
+        if not encoded.ids:
+            return []
+        data = text.encode("utf-8")
+        raw = np.frombuffer(data, dtype=np.uint8)
+        leads = np.flatnonzero((raw & 0xC0) != 0x80)  # byte at which each character begins
+        ends = self._ends(text, encoded, np.append(leads, len(data)))
+        begins = np.append(0, ends[:-1])
+        starts = np.searchsorted(leads, begins, side="right") - 1
+        starts = np.where(begins == len(data), len(text), starts)
+        return [
+            self._token(encoded.ids[i], int(starts[i]), data, int(begins[i]), int(ends[i]))
+            for i in range(first, min(stop, len(ends)))
+        ]
+
+    def _token(self, token_id: int, start: int, data: bytes, begin: int, end: int) -> Token:
+        shown = data[begin:end] or self.token_bytes(token_id)
+        return Token(token_id, shown, shown.decode("utf-8", "backslashreplace"), start, begin, end)
+
+    def _ends(self, text: str, encoded: "Encoding", bytes_of: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(N,) byte of the text at which each token's part ends."""
+        spelled = [self._known.get(i, b"") for i in encoded.ids]
+        joined, put_before = b"".join(spelled), 0
+        if joined == b" " + text.encode("utf-8"):
+            put_before = 1
+        if put_before or joined == text.encode("utf-8"):  # the spellings are the text: exact to the byte
+            return np.cumsum([len(piece) for piece in spelled]) - put_before
+        return bytes_of[self._character_ends(text, encoded, spelled)]
+
+    def _character_ends(self, text: str, encoded: "Encoding", spelled: Sequence[bytes]) -> list[int]:
+        """The same in characters, from where the package says that each token comes from."""
+        ends, end = [], 0
+        offsets = encoded.offsets
+        followers = [*(begin for begin, _ in offsets[1:]), len(text)]
+        for (begin, stop), follower, piece in zip(offsets, followers, spelled, strict=True):
+            put_there = piece == b" " and (follower < stop or not text[begin:stop].isspace())
+            if not put_there:  # by the tokenizer, before a character that is not a blank
+                end = max(end, stop)
+                stays = _STAYS.match(text, end, max(end, follower))
+                end = stays.end() if stays else end
+            ends.append(end)
+        ends[-1] = len(text)
+        return ends
+
+
+def _kinds(component: Any) -> Iterator[str]:
+    """The types that stand anywhere in a part of a tokenizer.json; "▁" if blanks are written so."""
+    if isinstance(component, Mapping):
+        if isinstance(kind := component.get("type"), str):
+            yield kind
+        if _BLANK in (component.get("content"), component.get("String")):  # of a Replace, or its pattern
+            yield _BLANK
+        component = list(component.values())
+    if isinstance(component, list):
+        for inner in component:
+            yield from _kinds(inner)

@@ -1,0 +1,136 @@
+"""From the settings of a fine-tuning to its run: the start, the texts that were known before, the rows."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from engine import corpus as texts
+from engine.corpus import Corpus, split
+from engine.folders import read_json
+from engine.plan import Plan, TooShortError, make_plan
+from ui import resources, training_settings, tuning_settings
+from ui.resources import ModelRef
+from wording import words
+
+if TYPE_CHECKING:
+    from engine.config import TrainConfig
+    from engine.run_spec import RunSpec
+    from engine.tuning_start import Start
+
+say = words("ui.tuning_spec")
+
+LONGEST_ROW = {"text": 128, "answers": 256, "preferences": 256}  # tokens: longer rows take longer
+SHORTEST_ROW = 8
+OF_STORIES = (
+    "stories",
+    "answers",
+    "preferences",
+    "",
+)  # kinds of texts for which nothing else was known before
+
+
+def start_of(ref: ModelRef) -> "Start":
+    """A model as the start of a run.
+
+    Raises:
+        ValueError: one sentence, if it is gone.
+    """
+    from engine.tuning_start import describe
+
+    return describe(ref.folder, "hub" if ref.kind == "hub" else "checkpoint", ref.name).start
+
+
+def known_before(ref: ModelRef) -> dict[str, str]:
+    """Texts on which forgetting is measured, by name: the stories, and what an own run learned itself."""
+    found = {texts.NAMES["stories"]: texts.stories().val_text or ""}
+    if ref.kind == "run" and ref.corpus not in OF_STORIES:
+        name, text = _text_of_run(str(Path(ref.folder).parent.parent))
+        if text.strip():
+            found[name] = text
+    return found
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _text_of_run(folder: str) -> tuple[str, str]:
+    """Name and validation text of a run; a text without one counts as a whole."""
+    about = read_json(Path(folder) / "run.json").get("corpus", {})
+    try:
+        text = (Path(folder) / "corpus.txt").read_text("utf-8")
+        own = Path(folder) / "corpus_val.txt"
+        val = own.read_text("utf-8") if own.exists() else None
+        train, held_out = split(Corpus("", "pasted", text, val), float(about["val_share"]))
+    except (OSError, ValueError, KeyError):
+        return "", ""
+    return texts.title(str(about["name"]), str(about["kind"])), held_out or train
+
+
+def row_length(aim: str, ref: ModelRef) -> int:
+    """Most tokens of a row: no more than the model reads."""
+    return min(LONGEST_ROW[aim], ref.context_length)
+
+
+def plan_of(text: Corpus, ref: ModelRef) -> tuple[Plan, int]:
+    """How a text is split, and the length of its rows: shorter ones where the text is short.
+
+    Raises:
+        ValueError: if it is too short for any, with the numbers.
+    """
+    tokenizer, length = resources.tokenizer(ref), row_length("text", ref)
+    found: tuple[Plan, int] = _plan(tokenizer.hash, text.sha256, length, tokenizer, text)
+    return found
+
+
+@st.cache_resource(max_entries=16, show_spinner=say.later("cutting"))
+def _plan(vocabulary: str, fingerprint: str, length: int, _tokenizer: Any, _text: Corpus) -> tuple[Plan, int]:
+    try:
+        return make_plan(_text, _tokenizer, length), length
+    except TooShortError as error:
+        if error.fitting is None:
+            raise
+        shorter = max(SHORTEST_ROW, error.fitting // 2)  # so that rows can begin at several places
+        return make_plan(_text, _tokenizer, shorter), shorter
+
+
+def config_for(aim: str, ref: ModelRef, length: int) -> "TrainConfig":
+    """The chosen way to learn with rows of this length.
+
+    Raises:
+        ValueError: if a number is out of its range.
+    """
+    shape = resources.load(ref).model.config
+    return tuning_settings.train_config(
+        aim, ref, shape.n_layer, row_length=length if length < shape.context_length else None
+    )
+
+
+def seconds(aim: str, ref: ModelRef, length: int) -> float:
+    """How long the run will take, judged by the runs on this machine."""
+    from dataclasses import replace
+
+    shape = resources.load(ref).model.config
+    both = 2 if aim == "preferences" else 1  # answers to each prompt
+    config = config_for(aim, ref, length)
+    shorter = replace(shape, context_length=length) if shape.positions == "rotary" else shape
+    return both * training_settings.seconds(shorter, config)
+
+
+def spec(aim: str, ref: ModelRef, text: Corpus, length: int, val_share: float = 0.0) -> "RunSpec":
+    """The run that Start starts.
+
+    Raises:
+        ValueError: one sentence, if there can't be such a run.
+    """
+    from engine.run_spec import RunSpec
+
+    checkpoint = resources.load(ref)
+    return RunSpec(
+        name=say("name", start=ref.name, text=text.title),
+        corpus=text,
+        tokenizer=checkpoint.tokenizer,
+        model=checkpoint.model.config,
+        train=config_for(aim, ref, length),
+        val_share=val_share,
+        also_scored=known_before(ref),
+        start=start_of(ref),
+    )
