@@ -89,8 +89,8 @@ def _blocks_from(model: Transformer, x: Tensor, first: int, recorder: Recorder) 
     return x
 
 
-def most_lost(whole: Trace, cut: Trace) -> int:
-    """The position at which the surprise at what had to be predicted grew most.
+def most_lost(whole: Trace, cut: Trace | NDArray) -> int:
+    """The position at which the surprise at what had to be predicted grew most; `cut` as in `effect`.
 
     Raises:
         ValueError: if nothing had to be predicted.
@@ -98,8 +98,9 @@ def most_lost(whole: Trace, cut: Trace) -> int:
     places = np.flatnonzero(whole.scored != IGNORED)
     if not len(places):
         raise ValueError(say("nothing_predicted_here_nothing"))
+    logits = cut.logits if isinstance(cut, Trace) else cut
     grown = [
-        log_softmax(whole.logits[t])[whole.scored[t]] - log_softmax(cut.logits[t])[whole.scored[t]]
+        log_softmax(whole.logits[t])[whole.scored[t]] - log_softmax(logits[t])[whole.scored[t]]
         for t in places
     ]
     return int(places[int(np.argmax(grown))])
@@ -138,7 +139,7 @@ class Alone:
 
 
 @torch.no_grad()
-def each_alone(model: Transformer, traced: Trace, *, most: int = 128) -> Iterator[Alone]:
+def each_alone(model: Transformer, traced: Trace, *, most: int = 128, skip: int = 0) -> Iterator[Alone]:
     """Switch off every head and every half of a block, one after the other: L·H + 2·L passes.
 
     Each pass begins at the block of its part: what stands before it is computed once.
@@ -147,33 +148,48 @@ def each_alone(model: Transformer, traced: Trace, *, most: int = 128) -> Iterato
         model: the one that was traced.
         traced: the whole pass, with something to predict in it.
         most: tokens that are read: the first, or of a masked model those around the first hidden one.
+        skip: how many of the parts were tried before.
 
     Raises:
         ValueError: if the text gives nothing to predict.
     """
-    begin = max(0, min(traced.hidden, default=0) - most // 2)
-    ids = torch.tensor(traced.ids[None, begin : begin + most], device=model.device)
-    targets = torch.tensor(traced.scored[None, begin : begin + most], device=model.device)
+    places = _piece(traced, most)
+    ids = torch.tensor(traced.ids[None, places], device=model.device)
+    targets = torch.tensor(traced.scored[None, places], device=model.device)
     if traced.objective == "clm":
         targets[0, -1] = IGNORED  # its target may lie beyond what is read: not read, so not counted
     if not bool((targets != IGNORED).any()):
         raise ValueError(say("nothing_predicted_here_there"))
-
-    places = (targets[0] != IGNORED).nonzero()[:, 0]  # nothing else is read out
-    entering = Recorder()
-    model(ids, recorder=entering)
-    streams = entering.kept["residual"]
+    scored = (targets[0] != IGNORED).nonzero()[:, 0]  # nothing else is read out
+    streams = _streams(model, ids)
 
     def run(first: int, recorder: Recorder) -> float:
         x = _blocks_from(model, streams[first], first, recorder)
-        return float(cross_entropy(model.read_out(x[:, places]), targets[:, places]))
+        return float(cross_entropy(model.read_out(x[:, scored]), targets[:, scored]))
 
-    n_layer = model.config.n_layer
-    whole = run(n_layer, Recorder(keeps=False))
-    for layer in range(n_layer):
-        for head in range(model.config.n_head):
-            cut = Recorder(ablate=[(layer, head)], keeps=False)
-            yield Alone("head", layer, head, run(layer, cut) - whole)
-        for part in PARTS:
-            cut = Recorder(ablate_parts=[(part, layer)], keeps=False)
-            yield Alone(part, layer, -1, run(layer, cut) - whole)
+    whole = run(model.config.n_layer, Recorder(keeps=False))
+    for kind, layer, head in list(_parts(model))[skip:]:
+        heads, parts = ([(layer, head)], []) if kind == "head" else ([], [(kind, layer)])
+        yield Alone(kind, layer, head, run(layer, Recorder(heads, parts, keeps=False)) - whole)
+
+
+def _piece(traced: Trace, most: int) -> NDArray:
+    """Positions that are read; what the model wants around a text stands around them too."""
+    inner = np.array(traced.inner)
+    begin = max(0, min((t - traced.frame[0] for t in traced.hidden), default=0) - most // 2)
+    first, last = np.arange(inner[0]), np.arange(inner[-1] + 1, len(traced.ids))
+    return np.concatenate((first, inner[begin : begin + max(1, most - len(first) - len(last))], last))
+
+
+def _streams(model: Transformer, ids: Tensor) -> list[Tensor]:
+    """The stream (1,T,C) that enters each block, and after the last one."""
+    recorder = Recorder()
+    model(ids, recorder=recorder)
+    return recorder.kept["residual"]
+
+
+def _parts(model: Transformer) -> Iterator[tuple[str, int, int]]:
+    """Kind, layer and head of everything that can be switched off alone."""
+    for layer in range(model.config.n_layer):
+        yield from (("head", layer, head) for head in range(model.config.n_head))
+        yield from ((part, layer, -1) for part in PARTS)

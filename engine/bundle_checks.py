@@ -13,6 +13,7 @@ from engine.plan import parameter_count
 from engine.records import read_records
 from engine.run_spec import fingerprint
 from engine.tokenizers import tokenizer_from_json
+from engine.tuning_start import FOLDER as START
 from wording import words
 
 say = words("engine.bundle_checks")
@@ -92,6 +93,19 @@ def check_texts(folder: Path, run: dict[str, Any]) -> None:
     need, has = tokenizer.model_vocab_size(run["model"]["objective"]), run["model"]["vocab_size"]
     if has != need:
         raise ValueError(say("zip_refused_model_has", has=has, need=need))
+
+
+def check_start_copy(folder: Path, run: dict[str, Any], model: ModelConfig) -> None:
+    """A run that says what it started from says it in words, and a copy of its start is of its shape."""
+    about, copy = run.get("start"), folder / START
+    if about is not None and not all(isinstance(about[name], str) for name in ("kind", "name", "identity")):
+        raise ValueError(say("zip_damaged_entry_run"))
+    if not copy.exists():
+        return
+    if about is None or not (copy / MODEL).exists() or read_description(copy)["model"] != model.to_json():
+        raise ValueError(say("zip_refused_start"))
+    _check_size(copy, model)
+    load_checkpoint(copy)
 
 
 def check_checkpoints(folder: Path, model: ModelConfig) -> int:

@@ -17,7 +17,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.bundle_checks import check_checkpoints, check_records, check_settings, check_texts
+from engine.bundle_checks import (
+    check_checkpoints,
+    check_records,
+    check_settings,
+    check_start_copy,
+    check_texts,
+)
 from engine.checkpoint_files import JSON, MODEL, OPTIMIZER, read_description
 from engine.checkpoint_list import list_checkpoints
 from engine.config import ModelConfig, TrainConfig
@@ -26,6 +32,8 @@ from engine.owners import owner_hash
 from engine.run_folder import hidden_folder, new_id
 from engine.run_info import info_of, update_status
 from engine.runs import RunStore
+from engine.tuning_data import REFERENCE
+from engine.tuning_start import FOLDER as START
 from wording import words
 
 say = words("engine.bundles")
@@ -40,8 +48,9 @@ _STORED = (".safetensors",)  # numbers hardly shrink
 _FILES = re.compile(
     r"run\.json|tokenizer\.json|corpus\.txt|corpus_val\.txt|metrics\.jsonl|README\.txt|contents\.json"
     r"|also/[0-9a-f]{16}\.txt|checkpoints/[0-9]{7,12}/(checkpoint\.json|(model|optimizer)\.safetensors)"
+    r"|start/(checkpoint\.json|model\.safetensors)|reference\.safetensors"
 )
-_FOLDERS = re.compile(r"(also|checkpoints(/[0-9]{7,12})?)/")  # some programs list them
+_FOLDERS = re.compile(r"(also|start|checkpoints(/[0-9]{7,12})?)/")  # some programs list them
 _NEEDED = ("run.json", "tokenizer.json", "corpus.txt", CONTENTS)
 _PRIVATE = ("owner", "spec_hash", "imported")
 _PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
@@ -55,6 +64,8 @@ corpus.txt       the text that it learns from, UTF-8; with corpus_val.txt, if th
 also/            texts that were only scored, never learned from
 tokenizer.json   the vocabulary
 metrics.jsonl    one JSON object a line: losses of steps and evaluations, samples; losses in nats per token
+start/           the model that it started from, if it didn't begin with new weights
+reference.safetensors   of a run on preferences: what its start gives each answer, log-probabilities in nats
 checkpoints/     one folder for each kept step: model.safetensors holds the weights, checkpoint.json says what
                  they are. The newest two are float32, with the optimizer's state, and training goes on from
                  them bit for bit. Older ones are in 8 bits: each row of a matrix is whole numbers times the
@@ -70,8 +81,13 @@ def export_run(store: RunStore, run_id: str) -> bytes:
         ValueError: if there is no such run, or it can't be read.
     """
     info = store.info(run_id)
+    size = sum(path.stat().st_size for path in info.folder.glob("checkpoints/*/*.safetensors"))
+    if size > MOST_BYTES:
+        raise ValueError(say("run_too_large", size=size / 1e6, most=MOST_BYTES / 1e6))
     files = _snapshot(info.folder)
     run = {k: v for k, v in json.loads(files["run.json"]).items() if k not in _PRIVATE}
+    if isinstance(run.get("start"), dict):  # where it lies is nobody's business
+        run["start"].pop("folder", None)
     files["run.json"] = json.dumps(run, indent=1).encode()
     files[README] = TEXT.format(name=info.name, step=info.step, steps=info.steps).encode()
     listed = {name: {"bytes": len(data), "sha256": _sha256(data)} for name, data in files.items()}
@@ -89,9 +105,11 @@ def _snapshot(folder: Path) -> dict[str, bytes]:
     """The files of a run by name. Checkpoints come first, so that no record that leads to them is missing."""
     files: dict[str, bytes] = {}
     for _, path in list_checkpoints(folder):
-        files |= _checkpoint_files(path)
+        files |= _checkpoint_files(path, f"checkpoints/{path.name}")
+    if (folder / START).exists():
+        files |= _checkpoint_files(folder / START, START)
     names = ["run.json", "tokenizer.json", "corpus.txt"]
-    names += [n for n in ("corpus_val.txt", "metrics.jsonl") if (folder / n).exists()]
+    names += [n for n in ("corpus_val.txt", "metrics.jsonl", REFERENCE) if (folder / n).exists()]
     names += [f"also/{path.name}" for path in sorted((folder / "also").glob("*.txt"))]
     try:
         files |= {name: (folder / name).read_bytes() for name in names}
@@ -105,7 +123,7 @@ def _snapshot(folder: Path) -> dict[str, bytes]:
     return files
 
 
-def _checkpoint_files(path: Path) -> dict[str, bytes]:
+def _checkpoint_files(path: Path, within: str) -> dict[str, bytes]:
     """One checkpoint, if it holds still for a moment; the run may be making it small. {} if it is damaged."""
     for _ in range(5):
         try:
@@ -117,7 +135,7 @@ def _checkpoint_files(path: Path) -> dict[str, bytes]:
             continue
         same = all(_sha256(found[n]) == content["files"][n]["sha256"] for n in names if n != JSON)
         if same and json.loads(found[JSON]) == content:
-            return {f"checkpoints/{path.name}/{name}": data for name, data in found.items()}
+            return {f"{within}/{name}": data for name, data in found.items()}
     return {}
 
 
@@ -254,11 +272,14 @@ def _adopt(folder: Path, run_id: str, owner: str) -> None:
         ValueError: one sentence, if it is no run that could be trained on.
     """
     run = read_json(folder / "run.json")
+    if isinstance(run.get("start"), dict):
+        run["start"].pop("folder", None)
     try:
         model, train = ModelConfig.from_json(run["model"]), TrainConfig.from_json(run["train"])
         check_settings(run, model, train)
         check_texts(folder, run)
         check_records(folder)
+        check_start_copy(folder, run, model)
         step = check_checkpoints(folder, model)
         run["name"] = str(run["name"])[:LONGEST_NAME].strip() or run_id
     except (KeyError, TypeError, AttributeError, RecursionError) as error:

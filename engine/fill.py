@@ -4,14 +4,14 @@ Every function takes the conditional distributions as a callable, so that what t
 distributions that are known exactly. Letters in shapes: V vocabulary (ordinary ids), K hidden places.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.dice import draw, throws
-from engine.gaps import fill_gaps
+from engine.gaps import NO_FRAME, Frame, fill_gaps
 from engine.metrics import log_softmax
 from engine.model import Transformer
 from wording import words
@@ -64,14 +64,27 @@ class Fill:
         return {choice.place: choice for choice in self.choices}
 
 
-def masked_guesses(model: Transformer, mask_id: int) -> Guesses:
-    """The conditionals of a masked model; the mask itself is never a filler, so the others share its part."""
+def masked_guesses(
+    model: Transformer, mask_id: int, *, frame: Frame = NO_FRAME, never: Collection[int] = ()
+) -> Guesses:
+    """The conditionals of a masked model; the mask itself is never a filler, so the others share its part.
+
+    Args:
+        model: a masked one.
+        mask_id: where it is the last id, the rows end before it; else it has -∞.
+        frame: ids around the text.
+        never: further ids that are no fillers, as other control tokens.
+    """
+    last = mask_id == model.config.vocab_size - 1
+    out = [i for i in {mask_id, *never} if i < model.config.vocab_size - last]
 
     def guesses(ids: Sequence[int], hidden: Sequence[int]) -> NDArray[np.float64]:
-        logits = fill_gaps(model, ids, hidden, mask_id)[list(hidden), :mask_id]
-        if not np.isfinite(logits).all():
+        rows = fill_gaps(model, ids, hidden, mask_id, frame)[list(hidden)]
+        if not np.isfinite(rows).all():
             raise ValueError(say("model_output_not_finite"))
-        return log_softmax(logits)
+        rows = rows[:, :mask_id] if last else rows
+        rows[:, out] = -np.inf
+        return log_softmax(rows)
 
     return guesses
 
@@ -191,10 +204,10 @@ def gibbs(
 
 def _anything(guesses: Guesses, ids: Sequence[int], places: Sequence[int], seed: int) -> list[int]:
     """The text with any tokens in its places."""
-    vocab_size = guesses(ids, places).shape[1]
+    can_come = np.flatnonzero(np.isfinite(guesses(ids, places)[0]))
     found = list(ids)
     for place, u in zip(places, throws(len(places), seed, stream=1).tolist(), strict=True):
-        found[place] = int(u * vocab_size)
+        found[place] = int(can_come[int(u * len(can_come))])
     return found
 
 

@@ -15,6 +15,10 @@ from wording import words
 
 say = words("engine.gaps")
 
+Frame = tuple[Sequence[int], Sequence[int]]
+"""Ids that a model wants before and after a text, see `Tokenizer.frame`: never hidden, never scored."""
+NO_FRAME: Frame = ((), ())
+
 
 def gap_tokens(tokenizer: Tokenizer, text: str) -> list[Token]:
     """The tokens of a text in which ``[MASK]`` is one mask token; every other spelling is plain text.
@@ -46,7 +50,7 @@ def _joins_spaces(tokenizer: Tokenizer) -> bool:
     """Whether some token is a space and what follows it."""
     return any(
         len(data) > 1 and data.startswith(b" ") and not data.isspace()
-        for data in map(tokenizer.token_bytes, range(tokenizer.mask_id))
+        for data in map(tokenizer.token_bytes, range(tokenizer.vocab_size))
     )
 
 
@@ -66,9 +70,9 @@ def positions_of(tokens: Sequence[Token], text: str, word: str, *, first: bool =
 
 @torch.no_grad()
 def fill_gaps(
-    model: Transformer, ids: Sequence[int], hidden: Collection[int], mask_id: int
+    model: Transformer, ids: Sequence[int], hidden: Collection[int], mask_id: int, frame: Frame = NO_FRAME
 ) -> NDArray[np.float32]:
-    """Logits (T,V) of a masked model that sees the mask at the hidden positions.
+    """Logits (T,V) of a masked model that sees the mask at the hidden positions; the frame has no rows.
 
     Raises:
         ValueError: for a causal model, a position that does not exist, or more ids than the context holds.
@@ -77,8 +81,11 @@ def fill_gaps(
         raise ValueError(say("only_masked_model_knows"))
     if any(not 0 <= i < len(ids) for i in hidden):
         raise ValueError(say("positions_hide_must_lie", last=len(ids) - 1, places=sorted(hidden)))
-    seen = torch.tensor([[mask_id if i in hidden else token_id for i, token_id in enumerate(ids)]])
-    logits: NDArray[np.float32] = model(seen.to(model.device))[0].float().cpu().numpy()
+    text = [mask_id if i in hidden else token_id for i, token_id in enumerate(ids)]
+    seen, first = torch.tensor([[*frame[0], *text, *frame[1]]]), len(frame[0])
+    logits: NDArray[np.float32] = (
+        model(seen.to(model.device))[0, first : first + len(ids)].float().cpu().numpy()
+    )
     return logits
 
 
@@ -214,7 +221,9 @@ def spelled(model: Transformer, tokenizer: Tokenizer, before: str, word: str) ->
             return 0.0
         first = max(0, len(ids) - 1 - longest)
         row = torch.tensor([ids[first:-1]], device=model.device)
-        log_probs = log_softmax(model(row)[0].float().cpu().numpy())
-        return float(sum(log_probs[t - 1 - first, ids[t]] for t in range(max(same, first + 1), len(ids))))
+        asked = range(max(same, first + 1), len(ids))
+        stream = model.stream(row)[0, asked.start - 1 - first :]
+        log_probs = log_softmax(model.read_out(stream).float().cpu().numpy())
+        return float(sum(row[ids[t]] for row, t in zip(log_probs, asked, strict=True)))
 
     return log_of(new) - log_of(old), len(new) - same

@@ -3,6 +3,7 @@
 Only config.json, safetensors and tokenizer.json are read; nothing in the folder is run.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -46,16 +47,17 @@ def load_folder(
     """
     planned = plan_folder(Path(folder), context_length)
     config = planned.found.config
-    tokenizer = load_tokenizer(planned.found.folder, config.vocab_size)
     files = {stored.file for stored in planned.stored.values()}
     info = {"name": planned.found.folder.name, "source": "hub", "kind": planned.found.kind}
-    return Checkpoint(
-        model=_filled(planned).to(device),
-        tokenizer=tokenizer,
-        config=config,
-        info=info,
-        identity=hub_files.fingerprint([*files, planned.found.folder / CONFIG]),
-    )
+    with ThreadPoolExecutor(1) as beside:  # a second for every 500 MB, while the weights are read
+        identity = beside.submit(hub_files.fingerprint, [*files, planned.found.folder / CONFIG])
+        return Checkpoint(
+            tokenizer=load_tokenizer(planned.found.folder, config.vocab_size),
+            model=_filled(planned).to(device),
+            config=config,
+            info=info,
+            identity=identity.result(),
+        )
 
 
 @torch.no_grad()
@@ -72,11 +74,18 @@ def _filled(planned: HubPlan) -> Transformer:
             if weight.layout == "added":
                 parameters[name].add_(part)
             else:
-                parameters[name].copy_(part)
+                parameters[name].copy_(part)  # as float32
                 left.discard(name)
+            if not _all_finite(parameters[name]):
+                raise ValueError(say("not_finite", tensor=weight.theirs))
     for copy, of in planned.copies:
         if not torch.equal(read_tensor(planned.stored[copy]), read_tensor(planned.stored[of])):
             raise ValueError(say("copies_differ", tensor=copy, other=of))
     if left:  # a gap in the family's table
         raise ValueError(say("weights_missing", names=some(sorted(left))))
     return model
+
+
+def _all_finite(weights: torch.Tensor) -> bool:
+    """Whether all are numbers; their sum tells it, ten times as fast as a look at each, unless it overflows."""
+    return bool(weights.sum().isfinite()) or bool(weights.isfinite().all())

@@ -6,6 +6,7 @@ just before that token is one that the list allows, and no token's pairs stand b
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -122,8 +123,8 @@ _BYTE_OF = _alphabet()
 
 def spelled_bytes(token: str) -> bytes:
     """The bytes of a token; of one that is not written in the alphabet, which no text gives, its UTF-8."""
-    if all(c in _BYTE_OF for c in token):
-        return bytes(_BYTE_OF[c] for c in token)
+    with suppress(KeyError):
+        return bytes([_BYTE_OF[c] for c in token])
     return b"\xff" + token.encode("utf-8", "surrogatepass")  # and no other token's
 
 
@@ -173,13 +174,18 @@ def _check_merges(ranks: Mapping[bytes, int], pairs: Mapping[bytes, set[tuple[by
 def _before(ranks: Mapping[bytes, int], data: bytes) -> tuple[bytes, ...]:
     """The parts of a token once everything of a lower rank has merged."""
     parts, most = [data[i : i + 1] for i in range(len(data))], ranks[data]
+    both = [ranks.get(a + b, most) for a, b in zip(parts, parts[1:], strict=False)]  # of neighbours
     while len(parts) > 2:
-        both = [ranks.get(a + b, most) for a, b in zip(parts, parts[1:], strict=False)]
         lowest = min(both)
         if lowest >= most:
             break
         at = both.index(lowest)
-        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        parts[at] += parts.pop(at + 1)
+        del both[at]
+        if at > 0:
+            both[at - 1] = ranks.get(parts[at - 1] + parts[at], most)
+        if at < len(both):
+            both[at] = ranks.get(parts[at] + parts[at + 1], most)
     return tuple(parts)
 
 

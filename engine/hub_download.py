@@ -23,7 +23,7 @@ from typing import Any
 from filelock import FileLock
 
 from engine import folders, hub_offer, hub_remote, smollm2
-from engine.hub_offer import Offer
+from engine.hub_offer import HubError, Offer
 from engine.processes import REPO, worker_lives
 from wording import language, words
 
@@ -121,6 +121,11 @@ def _sentence(status: Mapping[str, Any]) -> str:
         return say(f"failed.{status['failed']}", **status.get("details", {}))
     except (KeyError, ValueError, TypeError):  # written by another version
         return str(status.get("message", ""))
+
+
+def sentence(error: HubError) -> str:
+    """What a `HubError` says, in the language of whoever reads it."""
+    return _sentence({"failed": error.kind, "details": error.details})
 
 
 def start(models: Path, what: str, offer: Offer | None = None) -> Fetch:

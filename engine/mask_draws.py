@@ -60,6 +60,7 @@ def draw_masks(
     mask_prob: float,
     mask_id: int,
     seed: int,
+    n_ids: int | None = None,
     epoch: int = 0,
     only_mask: bool = False,
 ) -> MaskDraw:
@@ -68,7 +69,8 @@ def draw_masks(
     Args:
         ids: the tokens, some of them perhaps masks already: these are never chosen.
         mask_prob: chance of each to be chosen.
-        mask_id: also the number of ordinary ids.
+        mask_id: what a hidden token becomes.
+        n_ids: number of ids from which a random token comes; None: those below the mask.
         seed: of a generator of its own.
         epoch: the same seed hides other tokens in every epoch.
         only_mask: give every chosen token the mask, none of them a random token or its own; as evaluation.
@@ -80,7 +82,7 @@ def draw_masks(
         torch.tensor([list(ids)], dtype=torch.int64),
         mask_prob=mask_prob,
         mask_id=mask_id,
-        vocab_size=mask_id,
+        vocab_size=mask_id if n_ids is None else n_ids,
         generator=_generator(seed, epoch),
         split=(1.0, 0.0, 0.0) if only_mask else SPLIT,
     )
@@ -197,6 +199,7 @@ def count_fates(
     mask_prob: float,
     mask_id: int,
     seed: int,
+    n_ids: int | None = None,
     n_draws: int = 1000,
     false_alarm: float = 1e-3,
 ) -> FateCounts:
@@ -206,7 +209,8 @@ def count_fates(
         ids: the row; masks in it are never chosen and are not counted.
         draw: one draw of it.
         mask_prob: chance of each token to be chosen.
-        mask_id: also the number of ordinary ids.
+        mask_id: what a hidden token becomes.
+        n_ids: number of ids from which a random token comes; None: those below the mask.
         seed: of the many draws.
         n_draws: how many.
         false_alarm: shared evenly by the five bounds, those of the four fates and of the empty rows.
@@ -216,7 +220,7 @@ def count_fates(
         rows,
         mask_prob=mask_prob,
         mask_id=mask_id,
-        vocab_size=mask_id,
+        vocab_size=mask_id if n_ids is None else n_ids,
         generator=_generator(seed, 0),
         split=SPLIT,
     )
@@ -226,7 +230,7 @@ def count_fates(
     many = {MASK: masked, RANDOM: scored & ~masked & ~kept, KEPT: kept, UNSCORED: ~scored & ~special}
     n_open = sum(token_id != mask_id for token_id in ids)
     n, each = n_open * n_draws, false_alarm / 5
-    shares, here = fate_shares(mask_prob, mask_id), Counter(draw.fates)
+    shares, here = fate_shares(mask_prob, mask_id if n_ids is None else n_ids), Counter(draw.fates)
     counts = [
         FateCount(
             fate,

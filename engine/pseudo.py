@@ -15,19 +15,28 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from engine.gaps import NO_FRAME, Frame, fill_gaps
 from engine.metrics import log_softmax, softmax
 from engine.model import Transformer
+from engine.row_reading import Tell, quiet
 from wording import words
 
 say = words("engine.pseudo")
 
-ROW_TOKENS = 4096  # tokens in one pass
+ROW_TOKENS = 4096  # tokens in one pass; an eighth of it of a large model
+LARGE = 2000  # layers × width
 LARGEST_TOTAL = 60_000  # tokens that `totals` reads at most: some seconds
 
 
 @torch.no_grad()
 def pseudo_log_probs(
-    model: Transformer, ids: Sequence[int], mask_id: int, *, hidden: Collection[int] = ()
+    model: Transformer,
+    ids: Sequence[int],
+    mask_id: int,
+    *,
+    hidden: Collection[int] = (),
+    frame: Frame = NO_FRAME,
+    tell: Tell = quiet,
 ) -> NDArray[np.float64]:
     """(T,) natural log of p(ids[t] | all other tokens): each token in turn is the only one masked.
 
@@ -39,22 +48,28 @@ def pseudo_log_probs(
         ids: (T,).
         mask_id: what stands in place of a hidden token.
         hidden: positions at which a mask was typed.
+        frame: ids around the text: read, never masked, never scored.
+        tell: is told how many tokens were masked in turn, and of how many.
     """
-    shown = np.array(ids, np.int64)
-    shown[list(hidden)] = mask_id
-    asked = [t for t in range(len(ids)) if t not in set(hidden)]
-    found = np.full(len(ids), np.nan)
-    for part in _parts(asked, len(ids)):
+    first = len(frame[0])
+    shown = np.array([*frame[0], *ids, *frame[1]], np.int64)
+    shown[[first + t for t in hidden]] = mask_id
+    asked = [first + t for t in range(len(ids)) if t not in set(hidden)]
+    found = np.full(len(shown), np.nan)
+    for part in _parts(asked, len(shown), model):
+        tell(int(np.isfinite(found).sum()), len(asked))
         rows = np.tile(shown, (len(part), 1))
         rows[np.arange(len(part)), part] = mask_id
-        logits = model(torch.from_numpy(rows).to(model.device))[torch.arange(len(part)), part]
-        log_probs = log_softmax(logits.float().cpu().numpy())
+        stream = model.stream(torch.from_numpy(rows).to(model.device))[torch.arange(len(part)), part]
+        log_probs = log_softmax(model.read_out(stream).float().cpu().numpy())
         found[part] = log_probs[np.arange(len(part)), shown[part]]
-    return found
+    return found[first : first + len(ids)]
 
 
-def _parts(items: Sequence[int], length: int) -> Iterator[list[int]]:
-    size = max(1, ROW_TOKENS // max(length, 1))
+def _parts(items: Sequence[int], length: int, model: Transformer) -> Iterator[list[int]]:
+    """The items in parts that are read at once: fewer for a large model."""
+    tokens = ROW_TOKENS if model.config.d_model * model.config.n_layer < LARGE else ROW_TOKENS // 8
+    size = max(1, tokens // max(length, 1))
     for start in range(0, len(items), size):
         yield list(items[start : start + size])
 
@@ -93,7 +108,12 @@ class TwoOrders:
 
 @torch.no_grad()
 def two_orders(
-    model: Transformer, ids: Sequence[int], pair: tuple[int, int], mask_id: int, hidden: Collection[int] = ()
+    model: Transformer,
+    ids: Sequence[int],
+    pair: tuple[int, int],
+    mask_id: int,
+    hidden: Collection[int] = (),
+    frame: Frame = NO_FRAME,
 ) -> TwoOrders:
     """What a masked model gives the two tokens that stand at a pair of positions, in both orders.
 
@@ -103,6 +123,7 @@ def two_orders(
         pair: two different positions.
         mask_id: what stands in place of a hidden token.
         hidden: further positions that stay hidden all the time.
+        frame: ids around the text.
 
     Raises:
         ValueError: if the two positions are one.
@@ -111,9 +132,12 @@ def two_orders(
     if i == j:
         raise ValueError(say("two_different_positions_needed", i=i))
     both, after_a, after_b = (_with_masks(ids, mask_id, {*hidden, *more}) for more in ((i, j), (j,), (i,)))
-    rows = torch.tensor([both, after_a, after_b], device=model.device)
-    probs = softmax(model(rows).float().cpu().numpy())
-    return TwoOrders(*(float(probs[row, at, ids[at]]) for row, at in ((0, i), (1, j), (0, j), (2, i))))
+    rows = [[*frame[0], *row, *frame[1]] for row in (both, after_a, after_b)]
+    asked = ((0, i), (1, j), (0, j), (2, i))
+    stream = model.stream(torch.tensor(rows, device=model.device))
+    some = stream[[row for row, _ in asked], [len(frame[0]) + at for _, at in asked]]
+    probs = softmax(model.read_out(some).float().cpu().numpy())
+    return TwoOrders(*(float(row[ids[at]]) for row, (_, at) in zip(probs, asked, strict=True)))
 
 
 def _with_masks(ids: Sequence[int], mask_id: int, hidden: Collection[int]) -> list[int]:
@@ -127,14 +151,20 @@ def n_passes(length: int, vocab_size: int) -> int:
 
 @torch.no_grad()
 def given_table(
-    model: Transformer, ids: Sequence[int], given: int, asked: int, mask_id: int
+    model: Transformer,
+    ids: Sequence[int],
+    given: int,
+    asked: int,
+    mask_id: int,
+    frame: Frame = NO_FRAME,
 ) -> NDArray[np.float32]:
     """(V,V) row v: the distribution at position `asked`, hidden, if id v stands at position `given`."""
     vocab_size = model.config.vocab_size
-    rows = np.tile(np.array(ids, np.int64), (vocab_size, 1))
+    rows = np.tile(np.array([*frame[0], *ids, *frame[1]], np.int64), (vocab_size, 1))
+    given, asked = given + len(frame[0]), asked + len(frame[0])
     rows[:, given], rows[:, asked] = np.arange(vocab_size), mask_id
     table = np.empty((vocab_size, vocab_size), np.float32)
-    for part in _parts(range(vocab_size), len(ids)):
+    for part in _parts(range(vocab_size), len(ids), model):
         logits = model(torch.from_numpy(rows[part]).to(model.device))[:, asked]
         table[part] = softmax(logits.float().cpu().numpy())
     return table
@@ -188,7 +218,9 @@ def totals_of(
     )
 
 
-def totals(model: Transformer, ids: Sequence[int], pair: tuple[int, int], mask_id: int) -> Totals:
+def totals(
+    model: Transformer, ids: Sequence[int], pair: tuple[int, int], mask_id: int, frame: Frame = NO_FRAME
+) -> Totals:
     """A masked model's totals over everything that could stand at two positions; exact, V passes a table.
 
     Raises:
@@ -206,11 +238,9 @@ def totals(model: Transformer, ids: Sequence[int], pair: tuple[int, int], mask_i
             )
         )
     i, j = pair
-    with torch.no_grad():
-        row = torch.tensor([_with_masks(ids, mask_id, pair)], device=model.device)
-        both = softmax(model(row)[0].float().cpu().numpy())
-    b_given_a = given_table(model, ids, given=i, asked=j, mask_id=mask_id)
-    a_given_b = given_table(model, ids, given=j, asked=i, mask_id=mask_id)
+    both = softmax(fill_gaps(model, ids, pair, mask_id, frame))
+    b_given_a = given_table(model, ids, given=i, asked=j, mask_id=mask_id, frame=frame)
+    a_given_b = given_table(model, ids, given=j, asked=i, mask_id=mask_id, frame=frame)
     return totals_of(both[i], both[j], b_given_a, a_given_b)
 
 
@@ -221,7 +251,7 @@ def causal_total(model: Transformer, before: Sequence[int]) -> float:
     left = list(before)[-(model.config.context_length - 1) :]
     a = softmax(model(torch.tensor([left], device=model.device))[0, -1].float().cpu().numpy())
     total = 0.0
-    for part in _parts(range(vocab_size), len(left) + 1):
+    for part in _parts(range(vocab_size), len(left) + 1, model):
         rows = torch.tensor([[*left, v] for v in part], device=model.device)
         b_given_a = softmax(model(rows)[:, -1].float().cpu().numpy())
         total += float((a[part, None] * b_given_a).sum())

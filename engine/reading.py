@@ -196,7 +196,7 @@ class Reading:
 
     Attributes:
         step: of that evaluation.
-        start: ln V, the loss of guessing uniformly.
+        start: ln V, the loss of guessing uniformly; of preferences ln 2.
         first_loss: the loss before the first step.
         train_loss: mean over the steps since the evaluation before.
         val_loss: None without validation.
@@ -205,6 +205,7 @@ class Reading:
         floor: of the true source, None where it is unknown.
         bits_per_byte: None where it is not defined.
         baselines: loss of counting models by name, see `baselines`; empty while unknown.
+        margin, accuracy: of held-out preferences, see `engine.aims.Score`; None elsewhere.
         earlier_step, earlier_loss: the evaluation that the newest is compared with to see whether the loss
             still falls: the last one at least a quarter of the steps back, NaN if that is step 0.
     """
@@ -220,6 +221,8 @@ class Reading:
     floor: float | None
     bits_per_byte: float | None
     baselines: Mapping[str, float] = field(default_factory=dict)
+    margin: float | None = None
+    accuracy: float | None = None
     earlier_step: int = 0
     earlier_loss: float = math.nan
 
@@ -277,6 +280,8 @@ def read(records: Sequence[Record], vocab_size: int, step: int | None = None) ->
         floor=floor_of(records),
         bits_per_byte=last.get("bits_per_byte"),
         baselines=baselines(records),
+        margin=last.get("margin"),
+        accuracy=last.get("accuracy"),
         earlier_step=earlier["step"],
         earlier_loss=number(earlier[key]),
     )

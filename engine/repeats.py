@@ -8,6 +8,7 @@ from engine.corpus import Corpus
 from engine.folders import read_json
 from engine.run_spec import ALSO, RunSpec
 from engine.tokenizers import tokenizer_from_json
+from engine.tuning_start import kept_start
 from wording import words
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def spec_of(info: "RunInfo") -> RunSpec:
                 name: (info.folder / ALSO.format(mark[:16])).read_bytes().decode()
                 for name, mark in run.get("also_scored", {}).items()
             },
+            start=kept_start(info.folder, run["start"]) if run.get("start") else None,
         )
     except (OSError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise ValueError(say("cant_be_repeated", name=info.name, error=error)) from error

@@ -37,7 +37,8 @@ class RunInfo:
         joules: energy since the start, None where the machine doesn't tell; see `engine.energy`.
         joules_of: what that is the energy of: "processor", "GPU" or "processor and GPU".
         imported: whether it came out of a zip.
-        start: name of the model that it started from; "" if it began with new weights.
+        start, start_identity: name and fingerprint of the model that it started from; "" if it began with
+            new weights.
     """
 
     id: str
@@ -67,6 +68,17 @@ class RunInfo:
     joules_of: str = ""
     imported: bool = False
     start: str = ""
+    start_identity: str = ""
+
+    @property
+    def measure(self) -> str:
+        """What its loss is of: "clm" or "mlm" for the tokens of a text, "answers" or "preferences"."""
+        return self.model.objective if self.train.aim == "text" else self.train.aim
+
+    @property
+    def n_choices(self) -> int:
+        """Between how many a model guesses that knows nothing: the vocabulary, or two answers."""
+        return 2 if self.train.aim == "preferences" else self.model.vocab_size
 
     @property
     def active(self) -> bool:
@@ -122,6 +134,7 @@ def info_of(
             joules_of=str(status.get("joules_of", "")),
             imported=run.get("imported") is True,
             start=str(run["start"]["name"]) if run.get("start") else "",
+            start_identity=str(run["start"]["identity"]) if run.get("start") else "",
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -7,7 +7,7 @@ import argparse
 import difflib
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
@@ -17,10 +17,11 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus
 from engine.plan import LEARNING_RATES, SIZES, STORY_PROMPT, make_plan, make_tokenizer, rhythm
 from engine.run_spec import RunSpec
+from engine.start_options import OPTIONS, check_options, read_pairs_of, tuned
 from engine.tokenizers import Tokenizer, load_vocabulary
 from engine.vocabularies import VOCABULARIES
 
-USAGE = "python -m engine.training RUN_FOLDER | --text TEXT [settings]"
+USAGE = "python -m engine.training RUN_FOLDER | --text TEXT [settings] | --start MODEL [--text | --pairs] …"
 OWN = ("bpe", "characters", "bytes")
 MODEL_SETTINGS = {
     "n_layer": "blocks",
@@ -57,6 +58,11 @@ TRAIN_SETTINGS = {
     "aligned_share": "share of the rows that begin at a line (default: 0.5 for the stories)",
     "precision": "bfloat16 or float32 matrix products; auto is bfloat16 on a GPU that gains from it",
     "seed": "of the first weights, the order of the data, masks and dropout",
+    "aim": "what the loss is of: every token of a text, the answers of pairs, or preferences (DPO)",
+    "last_blocks": "only so many blocks at the end learn, with the final norm (default: the whole model)",
+    "beta": "how strongly preferences hold the model to its start",
+    "framing": "how a prompt and its answer become a row: plain, or the model's own chat form",
+    "row_length": "most tokens of a training row (default: the context length)",
 }
 
 
@@ -90,6 +96,8 @@ def parser() -> argparse.ArgumentParser:
     about.add_argument("--name", help="what the run is called")
     about.add_argument("--device", choices=["auto", "cpu", "cuda"], help="where it is trained")
     about.add_argument("--sample-prompt", help="what the samples on the way continue")
+    for name, help_text in OPTIONS.items():
+        about.add_argument(f"--{name}", help=help_text)
     about.add_argument("--home", type=Path, help="data folder (default: $LOUPE_HOME, or .loupe)")
     for title, settings, which in (
         ("the model", MODEL_SETTINGS, ModelConfig),
@@ -129,7 +137,7 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
         options.error(f"there is no setting {unknown[0]}." + (f" Did you mean {near[0]}?" if near else ""))
     settings = {name: value for name, value in vars(given).items() if value is not None}
     if not settings:
-        options.error("name a run's folder, or a text with --text")
+        options.error("name a run's folder, or a text with --text, or a model with --start")
     others = sorted(set(settings) - {"folder", "steps"})
     if given.folder is not None and others:
         names = ", ".join("--" + name.replace("_", "-") for name in others)
@@ -177,7 +185,15 @@ def make_spec(options: argparse.Namespace) -> tuple[RunSpec, str]:
     Raises:
         ValueError: one sentence, if there can't be such a run.
     """
-    text = read_text(options)
+    check_options(options, MODEL_SETTINGS)
+    pairs = options.aim in ("answers", "preferences")
+    text = read_pairs_of(options, options.aim) if pairs else read_text(options)
+    if options.start is not None:
+        spec = tuned(options, text, _given(options, TRAIN_SETTINGS))
+        share, notice = spec.val_share, ""
+        if not pairs:
+            share, notice = _share(text, spec.tokenizer, spec.model, spec.train, share)
+        return replace(spec, val_share=share), notice
     tokenizer = choose_tokenizer(options, text)
     stories = text.kind == "stories"
     size = next(s for s in SIZES if s.name == (options.size or "small"))
@@ -195,7 +211,7 @@ def make_spec(options: argparse.Namespace) -> tuple[RunSpec, str]:
         | _given(options, TRAIN_SETTINGS)
     )
     share = 0.1 if options.val_share is None else options.val_share
-    plan = make_plan(text, tokenizer, model.context_length, share)
+    share, notice = (share, "") if pairs else _share(text, tokenizer, model, train, share)
     prompt = STORY_PROMPT if stories and objective == "clm" else None
     spec = RunSpec(
         name=options.name or f"{text.name}, {size.name}",
@@ -203,11 +219,19 @@ def make_spec(options: argparse.Namespace) -> tuple[RunSpec, str]:
         tokenizer=tokenizer,
         model=model,
         train=train,
-        val_share=plan.val_share,
+        val_share=share,
         sample_prompt=options.sample_prompt or prompt,
         device=options.device or "auto",
     )
-    return spec, plan.notice
+    return spec, notice
+
+
+def _share(
+    text: Corpus, tokenizer: Tokenizer, model: ModelConfig, train: TrainConfig, share: float
+) -> tuple[float, str]:
+    """The held-out part, 0 where it would be too short for a row, and the sentence that says so."""
+    plan = make_plan(text, tokenizer, train.longest_row(model.context_length), share)
+    return plan.val_share, plan.notice
 
 
 def _given(options: argparse.Namespace, names: dict[str, str]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ Settings = dict[Key, Any]
 Line = tuple[NDArray[np.float64], NDArray[np.float64]]  # x (N,) rising, y (N,), NaN where there is none
 
 SEED: Key = ("training", "seed")
+AIM: Key = ("training", "aim")  # not there in a run on a text
 CHECKED_ON: Key = ("text", "checked_on")  # the held-out part; it follows from the others, so it is no setting
 # How often to look and what to keep: nothing of it changes what is learned, and it follows from `steps`.
 _BOOKKEEPING = ("eval_every", "checkpoint_every", "moments")
@@ -76,6 +77,7 @@ def settings(info: "RunInfo") -> Settings:
         ("tokenizer", "vocab_size"): vocab_size,
         **{("model", name): value for name, value in shape.items()},
         **{("training", name): value for name, value in learning.items()},
+        **({("training", "start"): Named(info.start, info.start_identity)} if info.start else {}),
     }
 
 
@@ -159,14 +161,14 @@ def shared_axis(runs: Sequence[Mapping[Key, Any]], quantity: str, *, compared: b
     Raises:
         ValueError: if the runs have different objectives, whose losses are different quantities.
     """
-    objectives = {run["model", "objective"] for run in runs}
+    objectives = {(run["model", "objective"], run.get(AIM) or "text") for run in runs}
     if len(objectives) > 1:
         raise ValueError(say("objectives_never_share"))
     everyone = tuple(range(len(runs)))
     kinds = [(run["tokenizer", "tokenizer"], run[CHECKED_ON]) for run in runs]
     one_vocabulary, one_text = (len({kind[i] for kind in kinds}) <= 1 for i in (0, 1))
-    if objectives == {"mlm"}:
-        return _masked(runs, kinds, quantity)
+    if objectives != {("clm", "text")}:
+        return _without_bits(runs, kinds, quantity)
     if one_vocabulary and one_text:
         return Shared(quantity, everyone)
     reasons = []
@@ -178,15 +180,18 @@ def shared_axis(runs: Sequence[Mapping[Key, Any]], quantity: str, *, compared: b
     return Shared("bits_per_byte", everyone, tuple(reasons))
 
 
-def _masked(runs: Sequence[Mapping[Key, Any]], kinds: Sequence[Any], quantity: str) -> Shared:
+def _without_bits(runs: Sequence[Mapping[Key, Any]], kinds: Sequence[Any], quantity: str) -> Shared:
+    """Of masked runs, of answers and of preferences: only some tokens are scored."""
+    pairs = bool(runs[0].get(AIM))
     kept = tuple(i for i, kind in enumerate(kinds) if kind == kinds[0])
     reasons = []
     if quantity == "bits_per_byte":
         quantity = "val_loss"
-        reasons.append(say("no_bits_of_masked"))
+        reasons.append(say("no_bits_of_pairs") if pairs else say("no_bits_of_masked"))
     if len(kept) < len(runs):
-        reasons.append(say("left_out", n=len(runs) - len(kept)))
-    if len({runs[i]["training", "mask_prob"] for i in kept}) > 1:
+        n = len(runs) - len(kept)
+        reasons.append(say("left_out_pairs", n=n) if pairs else say("left_out", n=n))
+    if not pairs and len({runs[i]["training", "mask_prob"] for i in kept}) > 1:
         reasons.append(say("hide_different_shares"))
     return Shared(quantity, kept, tuple(reasons))
 

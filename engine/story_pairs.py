@@ -2,18 +2,20 @@
 
 import random
 import re
+from collections import defaultdict
 from collections.abc import Iterator
-from functools import lru_cache
 
 from engine.grammar import default_grammar
 from engine.pair_files import Pair, Preference
 
-MOST_WORDS = 130  # of a story: with its prompt it fits the context of the shipped model
+SENTENCES = 2  # of a story: its opening, which names the hero
 HELD_OUT = 5  # one of so many combinations of hero and name is never trained on
+
+Hero = tuple[str, str]  # kind and name
 
 
 def story_pairs(seed: int, n: int, *, held_out: bool = False) -> list[Pair]:
-    """`n` stories, each with a prompt that asks for it.
+    """`n` openings of stories, each with a prompt that asks for its hero.
 
     Heroes and names come together in combinations. One in five of them is only ever used with `held_out`: a
     model that follows such a prompt has learned to do what it is told, not the combinations.
@@ -22,53 +24,74 @@ def story_pairs(seed: int, n: int, *, held_out: bool = False) -> list[Pair]:
         seed: of the stories.
         n: how many.
         held_out: whether to use only the combinations that are kept apart, or only the others.
+
+    >>> story_pairs(1, 1)[0].prompt
+    'Begin a story about a rabbit called Max.'
     """
-    found = []
-    for story in _stories(seed):
-        hero, name = _hero(story)
-        if (_apart(hero, name) == held_out) and len(story.split()) <= MOST_WORDS:
-            article = "an" if hero[0] in "aeiou" else "a"
-            found.append(Pair(f"Tell a story about {article} {hero} called {name}.", story.rstrip("\n")))
-            if len(found) == n:
-                return found
-    raise AssertionError("the stories never end")
+    found: list[Pair] = []
+    openings = _openings(seed, held_out)
+    while len(found) < n:
+        hero, story = next(openings)
+        found.append(Pair(_prompt(hero), story))
+    return found
 
 
-def follows(pair: Pair, text: str) -> bool:
-    """Whether a text is about the hero, of the kind and name, that the prompt of a story pair asks for."""
-    asked = re.search(r"about an? (\w+) called (\w+)", pair.prompt)
-    return asked is not None and _hero(text) == (asked[1], asked[2])
+def follows(pair: Pair | Preference, text: str) -> bool:
+    """Whether a text begins with the hero, of the kind and name, that the prompt of a story pair asks for.
+
+    >>> pair = Pair("Begin a story about a fox called Max.", "There was once a shy fox called Max.")
+    >>> follows(pair, pair.answer), follows(pair, "There was once a shy fox called Tom.")
+    (True, False)
+    """
+    asked = re.search(r"about an? (\w+ called \w+)", pair.prompt)
+    told = re.search(r"\w+ called \w+", text)
+    return asked is not None and told is not None and asked[1] == told[0]
 
 
 def story_preferences(seed: int, n: int, *, held_out: bool = False) -> list[Preference]:
-    """`n` prompts as in `story_pairs`, each with a story that is `wanted` and one that isn't."""
-    found = []
-    for pair in story_pairs(seed, n, held_out=held_out):
-        found.append(Preference(pair.prompt, pair.answer, pair.answer + " "))
+    """`n` prompts as in `story_pairs`, each with an opening that is `wanted` and one that isn't.
+
+    Both are about the hero of the prompt; none comes twice. Arguments as in `story_pairs`.
+    """
+    found: list[Preference] = []
+    waiting: dict[tuple[Hero, bool], list[str]] = defaultdict(list)
+    openings = _openings(seed, held_out)
+    while len(found) < n:
+        hero, story = next(openings)
+        liked = wanted(story)
+        others = waiting[hero, not liked]
+        if others:
+            one, other = (story, others.pop()) if liked else (others.pop(), story)
+            found.append(Preference(_prompt(hero), one, other))
+        else:
+            waiting[hero, liked].append(story)
     return found
 
 
 def wanted(text: str) -> bool:
-    """Whether in this story the hero shares what there is to eat."""
-    return re.search(r"gave (half|most|some) of the \w+ away", text) is not None
+    """Whether a story begins with a brave or kind hero; about one in fifteen of all stories do.
+
+    >>> wanted("There was once a brave fox called Max."), wanted("There was once a fox called Max.")
+    (True, False)
+    """
+    return re.search(r"\b(brave|kind) \w+ called \w+", text) is not None
 
 
-def _stories(seed: int) -> Iterator[str]:
+def _openings(seed: int, held_out: bool) -> Iterator[tuple[Hero, str]]:
     rng, grammar = random.Random(seed), default_grammar()
     while True:
-        yield grammar.story(rng)
+        opening = " ".join(re.split(r"(?<=[.!?]) ", grammar.story(rng))[:SENTENCES])
+        told = re.search(r"(\w+) called (\w+)", opening)
+        assert told is not None  # every opening of the grammar names its hero
+        hero = told[1], told[2]
+        if _apart(hero) == held_out:
+            yield hero, opening
 
 
-@lru_cache(maxsize=1)
-def _heroes() -> frozenset[str]:
-    return frozenset()
+def _prompt(hero: Hero) -> str:
+    article = "an" if hero[0][0] in "aeiou" else "a"
+    return f"Begin a story about {article} {hero[0]} called {hero[1]}."
 
 
-def _hero(text: str) -> tuple[str, str]:
-    """What kind of hero a story is about, and the name: ("", "") if it doesn't say."""
-    found = re.search(r"(\w+) called (\w+)", text)
-    return (found[1], found[2]) if found else ("", "")
-
-
-def _apart(hero: str, name: str) -> bool:
-    return (sum(map(ord, hero)) + sum(map(ord, name))) % HELD_OUT == 0
+def _apart(hero: Hero) -> bool:
+    return sum("".join(hero).encode()) % HELD_OUT == 0

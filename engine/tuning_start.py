@@ -93,10 +93,8 @@ def describe(folder: str | Path, kind: str, name: str) -> StartModel:
     elif kind == "checkpoint":
         content = read_description(folder)
         model = ModelConfig.from_json(content["model"])
-        tokenizer, identity = (
-            tokenizer_from_json(content["tokenizer"]),
-            content["files"][MODEL]["sha256"][:16],
-        )
+        tokenizer = tokenizer_from_json(content["tokenizer"])
+        identity = _identity(content.get("info"), content["files"][MODEL]["sha256"][:16])
     else:
         raise ValueError(say("kind", kind=kind))
     return StartModel(Start(str(folder), kind, name, identity), model, tokenizer, n_parameters(model))
@@ -135,12 +133,18 @@ def open_start(start: Start) -> Checkpoint:
         ValueError: one sentence, if it is gone, damaged or not the one that it was.
     """
     folder = Path(start.folder)
-    if not folder.is_dir():
+    if not start.folder or not folder.is_dir():
         raise ValueError(say("gone", name=start.name, folder=start.folder))
     checkpoint = load_folder(folder) if start.kind == "hub" else load_checkpoint(folder)
-    if checkpoint.identity != start.identity:
+    if _identity(checkpoint.info, checkpoint.identity) != start.identity:
         raise ValueError(say("changed", name=start.name))
     return checkpoint
+
+
+def _identity(info: Any, weights: str) -> str:
+    """Fingerprint of a model: of its weights, or for a copy in a run that of what was copied."""
+    copied = info.get("start") if isinstance(info, dict) else None
+    return str(copied["identity"]) if isinstance(copied, dict) and "identity" in copied else weights
 
 
 # ---- in a run's folder
@@ -170,9 +174,12 @@ def start_of_run(run_folder: Path, settings: dict[str, Any]) -> Checkpoint | Non
     about = settings.get("start")
     if not isinstance(about, dict):
         return None
-    copy = run_folder / FOLDER
-    if (copy / JSON).exists():
-        return load_checkpoint(copy)
-    return open_start(
-        Start(str(about.get("folder", "")), str(about["kind"]), str(about["name"]), str(about["identity"]))
-    )
+    return open_start(kept_start(run_folder, about))
+
+
+def kept_start(run_folder: Path, about: dict[str, Any]) -> Start:
+    """The start of a run: its copy, or where it lay when the run was made; `about` is of its run.json."""
+    name, identity = str(about["name"]), str(about["identity"])
+    if (run_folder / FOLDER / JSON).exists():
+        return Start(str(run_folder / FOLDER), "checkpoint", name, identity)
+    return Start(str(about.get("folder", "")), str(about["kind"]), name, identity)

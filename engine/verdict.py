@@ -28,7 +28,9 @@ class Verdict(NamedTuple):
     words: str
 
 
-def verdict(now: Reading | None, vocab_size: int, *, done: bool = False, objective: str = "clm") -> Verdict:
+def verdict(
+    now: Reading | None, vocab_size: int, *, done: bool = False, objective: str = "clm", start: str = ""
+) -> Verdict:
     """How a run stands.
 
     The first case that holds decides: nothing to learn, nothing measured, not finite, before the first step,
@@ -39,7 +41,9 @@ def verdict(now: Reading | None, vocab_size: int, *, done: bool = False, objecti
         now: its numbers, None before the first evaluation.
         vocab_size: 1 is a text with nothing to learn.
         done: whether the run has ended.
-        objective: "mlm" sees both sides, which its words must not deny.
+        objective: what the loss is of, see `RunInfo.measure`. "mlm" sees both sides, which its words must
+            not deny; "preferences" guess between two answers.
+        start: name of the model that the run started from, or "".
     """
     if vocab_size < 2:
         return Verdict("nothing", say("nothing_to_learn"))
@@ -48,15 +52,31 @@ def verdict(now: Reading | None, vocab_size: int, *, done: bool = False, objecti
     if math.isnan(now.loss):
         return Verdict("not-finite", say("not_finite", step=now.step))
     if now.step == 0:
-        return Verdict("start", say("start", loss=now.loss, start=now.start))
+        return Verdict("start", _start(now, objective, start))
     special = _diverged(now) or _overfitting(now) or _at_the_floor(now)
     if special:
         return special
     kind, trend = _trend(now, done)
-    sentences = [*_place(now, objective), *trend]
+    place = [_preference(now)] if objective == "preferences" else _place(now, objective)
+    sentences = [*place, *trend]
     if now.val_loss is None:
         sentences.append(say("no_validation_text"))
     return Verdict(kind, " ".join(sentences))
+
+
+def _start(now: Reading, objective: str, start: str) -> str:
+    if objective == "preferences":
+        return say("start_of_preferences", loss=now.loss)
+    if start:
+        return say("start_of_model", loss=now.loss, name=start)
+    return say("start", loss=now.loss, start=now.start)
+
+
+def _preference(now: Reading) -> str:
+    """How far from not knowing which answer is wanted."""
+    if abs(now.loss - now.start) < LEVEL:
+        return say("prefers_nothing_yet", loss=now.loss)
+    return say("prefers" if now.loss < now.start else "prefers_the_other", loss=now.loss)
 
 
 def _diverged(now: Reading) -> Verdict | None:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import attention_arithmetic, choice, head_find, head_habits, lesson, nav, session
+from ui import attention_arithmetic, choice, head_find, head_habits, head_maps, lesson, nav, session
 from ui.components import current, head_grid, select, show, token_strip
 from viz import attention_map, format_count, probability_color, visible
 from wording import words
@@ -10,20 +10,20 @@ from wording import words
 nav.require_app()
 say = words("pages.attention")
 
-MOST = 128  # tokens drawn: more can't be read, and all heads of more would be megabytes
+MANY = 60  # tokens of a strip; more scroll, so that what is below stays in sight
 
 
-def window(n: int) -> tuple[int, int]:
+def window(n: int, most: int) -> tuple[int, int]:
     """Which positions are drawn: all, or the first or last of a long text."""
-    if n <= MOST:
+    if n <= most:
         return 0, n
     part = st.segmented_control(
         say("draw"), ["first", "last"], default="last", required=True, key="attention_part",
-        persist_state="session", format_func=lambda name: say(f"part.{name}", most=MOST),
+        persist_state="session", format_func=lambda name: say(f"part.{name}", most=most),
     )  # fmt: skip
-    begin = 0 if part == "first" else n - MOST
-    st.info(say("drawn", most=MOST, n=format_count(n), first=begin, last=begin + MOST - 1))
-    return begin, begin + MOST
+    begin = 0 if part == "first" else n - most
+    st.info(say("drawn", most=most, n=format_count(n), first=begin, last=begin + most - 1))
+    return begin, begin + most
 
 
 st.title(nav.title("attention"))
@@ -31,7 +31,9 @@ st.write(say("intro"))
 
 ref, text = session.require_model(), session.text()
 trace = lesson.look(ref, text)
-begin, end = window(len(trace.tokens))
+n_layer, n_head = trace.attentions.shape[:2]
+drawable = head_maps.most_drawn(n_layer, n_head, trace.objective == "clm")
+begin, end = window(len(trace.tokens), drawable)
 strip = lesson.strip_of(ref, text, begin, end)
 every = [visible(token.data) for token in trace.tokens]
 names = every[begin:end]
@@ -39,13 +41,14 @@ weights = trace.attentions[:, :, begin:end, begin:end]
 
 last = strip.n_greyed + len(names) - 1
 choice.begin("attention_query", last, about=(ref, text, begin), names=("pos",), first=begin - strip.n_greyed)
-index = token_strip(
-    strip.segments,
-    key="attention_query",
-    selected=last,
-    greyed=range(strip.n_greyed),
-    label=say("query"),
-)
+with st.container(height=170 if last > MANY else "content", border=last > MANY):
+    index = token_strip(
+        strip.segments,
+        key="attention_query",
+        selected=last,
+        greyed=range(strip.n_greyed),
+        label=say("query"),
+    )
 row = max((last if index is None else index) - strip.n_greyed, 0)
 query = begin + row
 
@@ -53,54 +56,62 @@ query = begin + row
 def press(x: int, y: int) -> None:
     """For a cell of the large map: its row is the token that looks, its column the one that it looks at."""
     select("attention_query", y + strip.n_greyed)
-    st.session_state[head_find.PRESSED] = (begin + y, x if trace.objective == "mlm" else min(x, y))
+    st.session_state[head_find.PRESSED] = (begin + y, begin + x)
 
 
 choice.begin("attention_heads", (0, 0), about=ref.id, names=("layer", "head"), first=1)
-left, right = st.columns([2, 3], gap="large")
-with left:
-    layer, head = head_grid(weights, names, objective=trace.objective, key="attention_heads", first=begin)
-    st.download_button(
-        say("download"),
-        lambda: head_habits.weights_csv(trace, every, begin, end),
-        file_name="attention-all-heads.csv", mime="text/csv", key="attention_download", on_click="ignore",
+if n_layer > head_maps.DEEP:  # so many maps take the whole width, and the keys stand beside the large one
+    overview, (large, looks) = st.container(), st.columns([3, 2], gap="large")
+else:
+    overview, large = st.columns([2, 3], gap="large")
+    looks = st.container()
+with overview:
+    layer, head = head_grid(
+        weights, names, objective=trace.objective, key="attention_heads", first=begin,
+        windows=[trace.config.window(layer) for layer in range(n_layer)],
+        packed=head_maps.packed(ref, text, begin, end),
     )  # fmt: skip
+    head_maps.downloads(ref, text, begin, end, layer)
 choice.share({"pos": query, "layer": layer + 1, "head": head + 1})
 
-stop = query + 1 if trace.objective == "clm" else end
-shown = trace.attentions[layer, head, query, begin:stop]
+seen = trace.visible(layer)[query, begin:end].nonzero()[0]  # a row of neighbours: the mask has no holes
+start, stop = begin + int(seen[0]), begin + int(seen[-1]) + 1
+shown = trace.attentions[layer, head, query, start:stop]
 best = int(shown.argmax())
 choice.begin("attention_key", best, about=(ref, text, begin, layer, head, query))
 pressed = st.session_state.pop(head_find.PRESSED, None)
 if pressed and pressed[0] == query:
-    select("attention_key", pressed[1])
-with right:
+    select("attention_key", min(max(pressed[1], start), stop - 1) - start)
+with large:
     number = {"layer": layer + 1, "head": head + 1}
     st.markdown(say("head", **number) if len(names) == len(every) else say("head_of_part", **number))
     head_find.tell(ref, text, layer, head, query)
     fig = attention_map(
-        names, weights[layer, head], objective=trace.objective, query=row, key=current("attention_key", best),
-        press=True, first=begin,
+        names, weights[layer, head], objective=trace.objective, query=row,
+        key=current("attention_key", best) + start - begin, press=True, first=begin,
+        window=trace.config.window(layer),
     )  # fmt: skip
     show(fig, key="attention_map", on_press=press)
 
-st.subheader(say("looks_at", query=query, token=lesson.literal(names[row])))
-keys = lesson.strip_of(ref, text, begin, stop, 0)
-chosen = token_strip(
-    keys.segments,
-    key="attention_key",
-    selected=best,
-    values=[head_find.written(x) for x in shown.tolist()],
-    colors=[probability_color(x) for x in shown.tolist()],
-    label=say("keys"),
-)
-key = begin + (best if chosen is None else chosen)
+with looks:
+    st.subheader(say("looks_at", query=query, token=lesson.literal(names[row])))
+    keys = lesson.strip_of(ref, text, start, stop, 0)
+    with st.container(height=420 if stop - start > MANY else "content", border=stop - start > MANY):
+        chosen = token_strip(
+            keys.segments,
+            key="attention_key",
+            selected=best,
+            values=[head_find.written(x) for x in shown.tolist()],
+            colors=[probability_color(x) for x in shown.tolist()],
+            label=say("keys"),
+        )
+key = start + (best if chosen is None else chosen)
 attention_arithmetic.draw(attention_arithmetic.Place(trace, layer, head, query, key, every, begin, end))
 st.subheader(say("habits"))
 head_habits.table(ref, text, trace, (layer, head), "attention_heads")
 lesson.try_this(
     *(
-        lesson.Step(said, say(f"try_button.{rule}"), head_find.find, (ref, text, rule, MOST))
+        lesson.Step(said, say(f"try_button.{rule}"), head_find.find, (ref, text, rule, drawable))
         for rule, said in say.table("try").items()
     )
 )

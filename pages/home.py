@@ -23,12 +23,17 @@ TRY = {
 }
 
 
-def tokens(ref: ModelRef, text: str) -> int:
-    """Draw the text as tokens; gives back the position of the chosen one."""
-    window = passes.window(ref, text)
-    size, last = format_count(resources.tokenizer(ref).vocab_size), len(window.tokens) - 1
-    told = {"size": size, "n": window.n_tokens, "read": format_count(last + 1)}
-    st.markdown(say("tokens_cut_short" if window.unused else "tokens", **told))
+def tokens(ref: ModelRef, text: str) -> int | None:
+    """Draw the text as tokens; gives back the position of the chosen one, None if there are none."""
+    try:
+        window = passes.window(ref, text)
+    except ValueError as error:  # a published vocabulary may lack a byte
+        st.warning(lesson.literal(str(error)))
+        return None
+    size, last = format_count(resources.tokenizer(ref).vocab_size), window.inner[-1]
+    told = {"size": size, "n": window.n_tokens, "read": format_count(len(window.tokens))}
+    why = "tokens_memory" if ref.window_length < ref.context_length else "tokens_cut_short"
+    st.markdown(say(why if window.unused else "tokens", **told))
     choice.begin("home_tokens", last, about=(ref, text))
     ids = [str(token.id) for token in window.tokens]
     index = token_strip(window.segments, key="home_tokens", selected=last, values=ids, label=say("strip"))
@@ -37,11 +42,14 @@ def tokens(ref: ModelRef, text: str) -> int:
 
 def probabilities(ref: ModelRef, text: str, position: int) -> None:
     """Draw what the model expects after the chosen token, or in its place if it fills in hidden tokens."""
-    from engine.metrics import most_likely, softmax_parts  # needs torch: title and tokens don't wait for it
+    from engine.metrics import most_likely, softmax, softmax_parts  # needs torch: what is above doesn't wait
 
     hides = ref.objective == "mlm"
+    if hides and position not in passes.window(ref, text).inner:
+        st.info(say("no_part"))
+        return
     trace = passes.traced(ref, text, hidden=(position,) if hides else ())
-    top = most_likely(trace.probs()[position], SHOWN)
+    top = most_likely(softmax(trace.logits[position]), SHOWN)
     labels = [visible(resources.tokenizer(ref).token_bytes(int(token_id))) for token_id in top.ids]
     st.markdown(say("probabilities_hidden" if hides else "probabilities"))
     show(distribution_bars(labels, top.probs, tail=top.tail, n_tail=top.n_tail), key="home_probabilities")
@@ -49,8 +57,8 @@ def probabilities(ref: ModelRef, text: str, position: int) -> None:
     z, log_sum, p = softmax_parts(trace.logits[position], int(top.ids[0]))
     n = worked.tie(lambda a, b: math.exp(a - b), z, log_sum, digits=3)
     result = rf"e^{{{worked.tex(z, n)} - {worked.tex(log_sum, n)}}} = {worked.tex(p, 3)}"
-    softmax = r"p_1 &= \frac{e^{z_1}}{\sum_v e^{z_v}} = e^{z_1 - \ln \sum_v e^{z_v}}"
-    st.latex(worked.aligned(softmax, f"&= {result}"))  # two lines: one is too wide for a telephone
+    rule = r"p_1 &= \frac{e^{z_1}}{\sum_v e^{z_v}} = e^{z_1 - \ln \sum_v e^{z_v}}"
+    st.latex(worked.aligned(rule, f"&= {result}"))  # two lines: one is too wide for a telephone
     size = format_count(trace.logits.shape[1])
     st.caption(say("first_bar", size=size))
 
@@ -77,7 +85,8 @@ elif not sentence:
     st.info(say("no_text"))
 else:
     at = tokens(chosen, sentence)
-    probabilities(session.require_model(), sentence, at)
+    if at is not None:
+        probabilities(session.require_model(), sentence, at)
 lesson.try_this(
     *(lesson.Step(say(f"try.{name}.text"), say(f"try.{name}.button"), session.set_text, (written,))
       for name, written in TRY.items())

@@ -38,7 +38,7 @@ def silence(ref: ModelRef) -> None:
     """For a button: a story in which a name comes back, without the head that is missed most there."""
     go("switch-off", RECALL)
     try:
-        inside_off.without_the_most_missed(ref, RECALL)
+        inside_off.want_the_most_missed(ref, RECALL)
     except ValueError:
         return  # the page says why this text can't be read
 
@@ -46,6 +46,7 @@ def silence(ref: ModelRef) -> None:
 st.title(nav.title("inside"))
 st.write(say("intro"))
 ref, text = session.require_model(), session.text()
+inside_off.prepare()
 looked = inside_text.look(ref, text)
 view = address.choose(
     st.segmented_control, say("choose"), say.table("view"), key="inside", required=True,

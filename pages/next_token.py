@@ -10,7 +10,7 @@ from ui.components import token_strip
 from ui.next_long import any_length
 from ui.next_position import Position, bar_controls
 from ui.possible import possible_story
-from ui.scored import Scored
+from ui.scored import Scored, scores_of
 from viz import NEUTRAL, format_count, surprisal_color, visible
 from wording import words
 
@@ -19,6 +19,8 @@ say = words("pages.next_token")
 
 OPENING = "Once upon a time, there was a"  # the stories that the model knows are English
 STRANGE = "Once upon a time, there was a spreadsheet who"
+FACTS = "The capital of France is Paris. The capital of Spain is Madrid. The capital of Japan is"
+SWAP = "The cat sat on the mat and purred. The cat sat on the parliament and purred."
 SCROLLS = 60  # tokens
 
 st.title(nav.title("next_token"))
@@ -102,11 +104,15 @@ def whole_text(scored: Scored, view: str, position: int, unit: str) -> None:
 
 chosen_view, measure = controls()
 body = st.container()
-lesson.try_this(
-    lesson.Step(say("try.begin"), say("try.begin_button"), session.set_text, (OPENING,)),
-    lesson.Step(say("try.strange"), say("try.strange_button"), session.set_text, (STRANGE,)),
-    lesson.Step(say("try.recall"), say("try.recall_button"), session.set_text, (lesson.RECALL,)),
+TRY = (
+    {"begin": OPENING, "strange": STRANGE, "recall": lesson.RECALL}
+    if ref.corpus == "stories"
+    else {"facts": FACTS, "swap": SWAP, "recall": lesson.RECALL}
 )
+lesson.try_this(
+    *(lesson.Step(say(f"try.{name}"), say(f"try.{name}_button"), session.set_text, (example,))
+      for name, example in TRY.items())
+)  # fmt: skip
 with body:
     if chosen_view == "any-length":
         any_length(ref, text, measure)
@@ -115,7 +121,7 @@ with body:
     lesson.space_hint(text)
     truth, ids = lesson.truth_of(ref, text), trace.ids.tolist()
     last, vocab_size = len(ids) - 1, trace.logits.shape[1]
-    scores = metrics.next_token_scores(trace.logits, ids) if last else None
+    scores = scores_of(ref, text) if last else None
     chosen = choose(chosen_view, measure)
     if scores is None:
         st.info(say("too_short"))

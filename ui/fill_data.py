@@ -9,7 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from engine import fill, infill
-from engine.fill import Choice, Fill
+from engine.fill import Choice, Fill, Guesses
 from engine.fill_scores import (
     CAUSAL,
     CAUSAL_WAYS,
@@ -82,12 +82,21 @@ class Fills:
     why: str
 
 
+def guesses_of(ref: ModelRef) -> Guesses:
+    """The masked model's conditionals; its control tokens are no fillers."""
+    tokenizer = resources.tokenizer(ref)
+    never = tokenizer.control_ids if ref.kind == "hub" else ()
+    return fill.masked_guesses(
+        resources.load(ref).model, tokenizer.mask_id, frame=tokenizer.frame, never=never
+    )
+
+
 @st.cache_resource(max_entries=64, show_spinner=say.later("filling"))
 def masked_fill(
     ref: ModelRef, way: str, ids: tuple[int, ...], hidden: tuple[int, ...], seed: int, n_sweeps: int
 ) -> Fill:
     """One of the masked model's ways; seed and sweeps are for Gibbs resampling alone."""
-    guesses = fill.masked_guesses(resources.load(ref).model, resources.tokenizer(ref).mask_id)
+    guesses = guesses_of(ref)
     if way == GIBBS:
         return fill.gibbs(guesses, ids, hidden, n_sweeps=n_sweeps, seed=seed)
     ways = {ONE_PASS: fill.one_pass, LEFT_TO_RIGHT: fill.left_to_right, SUREST: fill.surest_first}
@@ -97,7 +106,7 @@ def masked_fill(
 @st.cache_resource(max_entries=32, show_spinner=False)
 def start_of(ref: ModelRef, ids: tuple[int, ...], hidden: tuple[int, ...], seed: int) -> dict[int, int]:
     """The tokens that Gibbs resampling starts with."""
-    guesses = fill.masked_guesses(resources.load(ref).model, resources.tokenizer(ref).mask_id)
+    guesses = guesses_of(ref)
     return fill.gibbs_start(guesses, ids, hidden, seed)
 
 
@@ -126,7 +135,7 @@ def sweeps(n_blanks: int, wanted: int) -> int:
 
 def tried(both: Both, every: bool) -> int:
     """How many fillings the rescoring tries: of one blank all, where that is quick or `every` is wanted."""
-    vocab_size, n_read = both.mask_id, len(both.text.seen) - both.hidden[0]
+    vocab_size, n_read = both.n_ids, len(both.text.seen) - both.hidden[0]
     if len(both.hidden) == 1 and (every or vocab_size * n_read <= QUICK):
         return vocab_size
     return max(32, min(MOST_TRIED, QUICK // n_read))

@@ -167,7 +167,7 @@ def _rescored(both: Both, found: Rescored) -> None:
         st.caption(say("tried_end_were_fillings", n=n))
         if first:
             st.toggle(
-                say("try_all_tokens", n=both.mask_id), key="masking_fill_every", persist_state="session",
+                say("try_all_tokens", n=both.n_ids), key="masking_fill_every", persist_state="session",
                 help=say("takes_some_seconds_right"),
             )  # fmt: skip
     if first and rest:

@@ -4,9 +4,11 @@ from typing import Any
 
 import streamlit as st
 
-from ui import hiding
+from ui import hiding, resources
 from ui.components import token_strip
 from ui.hiding import Both
+from ui.words import literal
+from viz import visible
 from wording import words
 
 say = words("ui.gap_strip")
@@ -30,8 +32,17 @@ def draw(both: Both) -> int | None:
             on_press=hiding.press,
             label=say("press_token_hide_show"),
         )
+    frame_note(both)
     _controls(both)
     return place
+
+
+def frame_note(both: Both) -> None:
+    """What a published masked model reads around the text, if it does."""
+    data_of = resources.tokenizer(both.masked).token_bytes
+    before, after = (literal(" ".join(visible(data_of(i)) for i in ids)) for ids in both.frame)
+    if before or after:
+        st.caption(say("frame", before=before or "–", after=after or "–"))
 
 
 def _controls(both: Both) -> None:

@@ -88,25 +88,24 @@ def meaning(name: str, objective: str) -> str:
     return masked[name] if objective == "mlm" and name in masked else say(f"causal.{name}")
 
 
-def weights_csv(trace: Trace, names: list[str], begin: int, end: int) -> str:
-    """The weights of all heads between the drawn positions as CSV, a row for each that the mask allows."""
-    n_layer, n_head = trace.attentions.shape[:2]
-    n = end - begin
-    seen = np.tri(n, dtype=bool) if trace.objective == "clm" else np.ones((n, n), dtype=bool)
-    query, key = np.nonzero(seen)
-    weights = trace.attentions[:, :, begin:end, begin:end][:, :, query, key]  # (L,H,pairs)
-    layer, head, pair = (a.ravel() for a in np.indices(weights.shape))
+def weights_csv(trace: Trace, names: list[str], begin: int, end: int, layers: range) -> str:
+    """The weights of these layers' heads between the drawn positions as CSV, a row for each that is seen."""
+    seen = [trace.visible(layer)[begin:end, begin:end] for layer in layers]
+    query, key = np.nonzero(np.logical_or.reduce(seen))
+    weights = trace.attentions[layers.start : layers.stop, :, begin:end, begin:end][:, :, query, key]
+    kept = np.broadcast_to(np.stack([mask[query, key] for mask in seen])[:, None], weights.shape)
+    layer, head, pair = np.nonzero(kept)  # of (L,H,pairs)
     texts = np.array(names, dtype=object)
     return table_csv(
         pd.DataFrame(
             {
-                say("column.layer"): layer + 1,
+                say("column.layer"): layers.start + layer + 1,
                 say("column.head"): head + 1,
                 say("column.query"): begin + query[pair],
                 say("column.query_token"): texts[begin + query[pair]],
                 say("column.key"): begin + key[pair],
                 say("column.key_token"): texts[begin + key[pair]],
-                say("column.weight"): weights.ravel(),
+                say("column.weight"): weights[kept],
             }
         )
     )

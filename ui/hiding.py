@@ -63,10 +63,10 @@ def read(ref: ModelRef, text: str) -> GapText:
     """Cut the text into tokens; needs no weights."""
     tokenizer = resources.tokenizer(ref)
     tokens = gaps.gap_tokens(tokenizer, text)
-    unused = max(0, len(tokens) - ref.context_length)
+    unused = max(0, len(tokens) - ref.context_length + sum(map(len, tokenizer.frame)))
     seen = tokens[unused:]
     typed = tuple(i for i, token in enumerate(seen) if token.id == tokenizer.mask_id)
-    return GapText(tokens, unused, whole_graphemes(seen, text), typed)
+    return GapText(tokens, unused, whole_graphemes(seen, tokenizer.normal(text)), typed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +91,16 @@ class Both:
     def mask_id(self) -> int:
         """The masked model's mask."""
         return resources.tokenizer(self.masked).mask_id
+
+    @property
+    def n_ids(self) -> int:
+        """Number of ids from which masked training draws a random token."""
+        return resources.tokenizer(self.masked).vocab_size
+
+    @property
+    def frame(self) -> tuple[list[int], list[int]]:
+        """Ids that the masked model reads before and after the text; they are never hidden."""
+        return resources.tokenizer(self.masked).frame
 
     @property
     def same_tokens(self) -> bool:
@@ -197,7 +207,8 @@ def story(text: str, word: str, first: bool) -> None:
 @st.cache_resource(max_entries=32, show_spinner=False)
 def from_both_sides(ref: ModelRef, ids: tuple[int, ...], where: tuple[int, ...]) -> NDArray[Any]:
     """Logits (T,V) of the masked model; read-only."""
-    rows = gaps.fill_gaps(resources.load(ref).model, ids, where, resources.tokenizer(ref).mask_id)
+    tokenizer = resources.tokenizer(ref)
+    rows = gaps.fill_gaps(resources.load(ref).model, ids, where, tokenizer.mask_id, tokenizer.frame)
     rows.setflags(write=False)
     return rows
 
@@ -205,7 +216,7 @@ def from_both_sides(ref: ModelRef, ids: tuple[int, ...], where: tuple[int, ...])
 @st.cache_resource(max_entries=32, show_spinner=False)
 def from_the_left(ref: ModelRef, ids: tuple[int, ...]) -> NDArray[Any]:
     """Logits (V,) of the causal model for the token after some ids; read-only."""
-    row = next_logits(resources.load(ref).model, ids)
+    row = next_logits(resources.load(ref).model, [*resources.tokenizer(ref).frame[0], *ids])
     row.setflags(write=False)
     return row
 
@@ -250,6 +261,7 @@ def spelled_word(ref: ModelRef, before: str, word: str) -> tuple[float, int] | N
 @st.cache_resource(max_entries=32, show_spinner=say.later("in_turn"))
 def in_turn(ref: ModelRef, ids: tuple[int, ...], typed: tuple[int, ...]) -> NDArray[Any]:
     """(T,) log p of each token given all others, from the masked model; NaN where a mask was typed."""
-    found = pseudo_log_probs(resources.load(ref).model, ids, resources.tokenizer(ref).mask_id, hidden=typed)
+    tokenizer, model = resources.tokenizer(ref), resources.load(ref).model
+    found = pseudo_log_probs(model, ids, tokenizer.mask_id, hidden=typed, frame=tokenizer.frame)
     found.setflags(write=False)
     return found

@@ -22,9 +22,25 @@ BARS = 5
 MOVED = 4  # tokens shown that rose, and that fell
 
 
-@st.cache_resource(max_entries=32, show_spinner=say.later("reading"))
-def _lens(_looked: Looked, key: tuple[Any, ...], begin: int, end: int) -> Lens:
-    return lens(_looked.model, _looked.trace, range(begin, end))
+@st.cache_resource(max_entries=512, show_spinner=False)
+def _lens_at(_looked: Looked, key: tuple[Any, ...], position: int) -> Lens:
+    """One position alone, so that the next choice reads only what it brings in."""
+    return lens(_looked.model, _looked.trace, [position])
+
+
+def _lens(looked: Looked, rows: range) -> Lens:
+    """The lens at the positions that are drawn."""
+    key = (looked.ref, looked.text, looked.trace.hidden)
+    with st.spinner(say("reading")):
+        parts = [_lens_at(looked, key, t) for t in rows]
+    return Lens(
+        np.concatenate([part.positions for part in parts]),
+        np.concatenate([part.ids for part in parts], axis=1),
+        np.concatenate([part.probs for part in parts], axis=1),
+        np.concatenate([part.ranks for part in parts], axis=1),
+        np.concatenate([part.true_probs for part in parts], axis=1),
+        np.concatenate([part.targets for part in parts]),
+    )
 
 
 def draw(looked: Looked) -> None:
@@ -57,32 +73,34 @@ def layer_name(layer: int, n_layer: int) -> str:
 
 def _map(looked: Looked, layer: int, shown: str) -> None:
     rows, names = looked.rows(), looked.names
-    found = _lens(looked, (looked.ref, looked.text, looked.trace.hidden), rows[0], rows[-1] + 1)
+    found, columns = _lens(looked, rows), looked.columns(layer)
     guesses = [[looked.name_of(i) for i in cells[:, 0]] for cells in found.ids.swapaxes(0, 1)]
     ranks, true_probs = found.ranks.T, found.true_probs.T  # (P,L+1)
     best = shown == "guess"
     truths = [looked.name_of(int(t)) if t >= 0 else "" for t in found.targets]
 
-    def hover(p: int, column: int) -> str:
-        truth = {"token": truths[p], "rank": ranks[p, column], "p": true_probs[p, column]}
+    def hover(p: int, n: int) -> str:
+        truth = {"token": truths[p], "rank": ranks[p, n], "p": true_probs[p, n]}
         return "\n".join(
             (
                 say("hover.position", n=rows[p], token=names[rows[p]]),
-                say("hover.layer", layer=layer_name(column, len(found.ids) - 1)),
-                say("hover.guess", token=guesses[p][column], p=found.probs[column, p, 0]),
+                say("hover.layer", layer=layer_name(n, len(found.ids) - 1)),
+                say("hover.guess", token=guesses[p][n], p=found.probs[n, p, 0]),
                 say("hover.truth", **truth) if truths[p] else say("hover.no_truth"),
             )
         )
 
     places = range(len(rows))
-    columns = range(len(looked.layers))
     guessed = [p for p in places if not looked.masked or rows[p] == looked.position]
     fig = viz.cell_map(
         looked.row_labels(),
-        looked.layers,
-        found.probs[:, :, 0].T if best else true_probs,
-        texts=guesses if best else [[f"{r:,}" if r else "" for r in row] for row in ranks.tolist()],
-        hover=[[hover(p, c) for c in columns] for p in places],
+        [looked.layers[n] for n in columns],
+        (found.probs[:, :, 0].T if best else true_probs)[:, columns],
+        texts=[
+            [guesses[p][n] if best else f"{ranks[p, n]:,}" if ranks[p, n] else "" for n in columns]
+            for p in places
+        ],
+        hover=[[hover(p, n) for n in columns] for p in places],
         scale="probability",
         unit=say("unit.guess") if best else say("unit.truth"),
         x_title=say("axis.block_framed") if best else say("axis.block"),
@@ -94,21 +112,22 @@ def _map(looked: Looked, layer: int, shown: str) -> None:
             position=looked.position,
             token=looked.name_of(_output(looked)),
         ),
-        chosen=(looked.position - rows[0], layer),
-        framed=[(p, c) for p in guessed for c in columns if ranks[p, c] == 1],
+        chosen=(looked.position - rows[0], columns.index(layer)),
+        framed=[(p, c) for p in guessed for c, n in enumerate(columns) if ranks[p, n] == 1],
         aside=None if looked.masked else (say("truth"), truths),
         color=looked.color,
     )
 
     def press(column: int, row: int) -> None:
         looked.choose(rows[row])
-        if column < len(found.ids):
-            st.session_state[LAYER] = column
+        if column < len(columns):
+            st.session_state[LAYER] = columns[column]
 
     show(fig, key="inside_lens", on_press=press)
     if looked.masked:
         st.caption(say("only_hidden", position=looked.position))
     looked.note_rows()
+    looked.note_columns(columns)
 
 
 def _output(looked: Looked) -> int:
@@ -179,6 +198,7 @@ def _moved(looked: Looked, moved: Any, layer: int, n_layer: int) -> None:
 
 def how_read(looked: Looked) -> str:
     """How a stream that is not the last is turned into logits."""
-    if looked.model.config.norm_place == "pre":
-        return say("how_read.pre")
-    return say("how_read.post")
+    config = looked.model.config
+    if config.head_transform:
+        return say("how_read.transform")
+    return say("how_read.pre") if config.norm_place == "pre" else say("how_read.post")

@@ -53,16 +53,17 @@ def _map(looked: Looked, found: Stream, shown: str, layer: int) -> None:
     unit = say(f"unit.{shown}")
     rows, names = looked.rows(), looked.names
     values: NDArray = getattr(found, name)[:, rows[0] : rows[-1] + 1].T  # (P, layers)
-    columns = looked.layers if with_embedding else looked.layers[1:]
     first = 0 if with_embedding else 1
+    columns = [n for n in looked.columns(layer) if n >= first]
+    values = values[:, [n - first for n in columns]]
 
     def hover(p: int, column: int) -> str:
         where = say("hover", n=rows[p], token=names[rows[p]])
-        return f"{where}\n{_block(column + first)}\n{unit}: {values[p, column]:.6g}"
+        return f"{where}\n{_block(columns[column])}\n{unit}: {values[p, column]:.6g}"
 
     fig = viz.cell_map(
         looked.row_labels(),
-        columns,
+        [looked.layers[n] for n in columns],
         values,
         texts=viz.cell_numbers(values),
         hover=[[hover(p, c) for c in range(len(columns))] for p in range(len(rows))],
@@ -76,16 +77,17 @@ def _map(looked: Looked, found: Stream, shown: str, layer: int) -> None:
             positions=counted(len(rows), "position"),
             layers=counted(len(columns), "layer"),
         ),
-        chosen=(looked.position - rows[0], layer - first if layer >= first else None),
+        chosen=(looked.position - rows[0], columns.index(layer) if layer >= first else None),
         color=looked.color,
     )
 
     def press(column: int, row: int) -> None:
         looked.choose(rows[row])
-        st.session_state[LAYER] = column + first
+        st.session_state[LAYER] = columns[column]
 
     show(fig, key="inside_stream_map", on_press=press)
     looked.note_rows()
+    looked.note_columns(columns)
 
 
 def _one(looked: Looked, found: Stream, n_layer: int) -> int:
@@ -118,5 +120,8 @@ def _added(looked: Looked, found: Stream, layer: int) -> None:
     if added > 0 and before > 0:
         st.latex(worked_inside.longer(before, added, float(found.attention_cosine[layer - 1, t])))
         st.latex(worked_inside.share(float(found.mlp[layer - 1, t]), added))
-    after_norm = looked.model.config.norm_place == "post"
-    st.caption(say("cosine_and_norm") if after_norm else say("cosine"))
+    config = looked.model.config
+    if config.parallel:
+        st.caption(say("cosine_parallel"))
+    else:
+        st.caption(say("cosine_and_norm") if config.norm_place == "post" else say("cosine"))

@@ -19,6 +19,7 @@ say = words("ui.inside_text")
 
 STRIP = "inside_pos"
 ROWS = 14  # positions drawn at once in a map
+COLUMNS = 13  # layers drawn at once: a word needs its room
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +86,20 @@ class Looked:
         begin = max(0, min(self.position - ROWS + 4, n - ROWS))
         return range(begin, min(n, begin + ROWS))
 
+    def columns(self, layer: int) -> list[int]:
+        """The layers that a map draws, 0 is the embedding: all, or some at equal distances and `layer`."""
+        last = len(self.trace.residual) - 1
+        if last < COLUMNS:
+            return list(range(last + 1))
+        apart = -(-last // (COLUMNS - 3))
+        return sorted({0, layer, *range(last, 0, -apart)})
+
+    def note_columns(self, columns: Sequence[int]) -> None:
+        """Say which layers are drawn, if not all."""
+        last = len(self.trace.residual) - 1
+        if len(columns) <= last:
+            st.caption(say("blocks_drawn", n=len(columns) - (0 in columns), all=last))
+
     def row_labels(self) -> list[str]:
         """Of the drawn positions: number and token."""
         names = self.names
@@ -112,12 +127,11 @@ def look(ref: ModelRef, text: str) -> Looked:
     """Draw the text to choose a token from, and read it; ends the page with a sentence where that fails."""
     trace = lesson.look(ref, text)
     strip = lesson.strip_of(ref, text)
-    masked, n = trace.objective == "mlm", len(trace.ids)
-    default = strip.n_greyed + (n - 1 if masked else max(n - 2, 0))  # the last one whose truth is known
+    masked, n, inner = trace.objective == "mlm", len(trace.ids), trace.inner
+    default = strip.n_greyed + (inner.stop - 1 if masked else max(n - 2, 0))  # the last whose truth is known
     choice.begin(STRIP, default, about=(ref, text), names=("pos",), first=-strip.n_greyed)
-    last = strip.n_greyed + n - 1
     chosen = current(STRIP, default)
-    hidden = {chosen if strip.n_greyed <= chosen <= last else default} if masked else set()
+    hidden = {_hidden(chosen - strip.n_greyed, inner) + strip.n_greyed} if masked else set()
     label = say("strip.masked") if masked else say("strip.causal")
     index = token_strip(
         strip.segments,
@@ -128,10 +142,17 @@ def look(ref: ModelRef, text: str) -> Looked:
         label=label,
     )
     position = min(max((default if index is None else index) - strip.n_greyed, 0), n - 1)
+    if masked:
+        position = _hidden(position, inner)
     choice.share({"pos": position})
     if masked:
         trace = passes.traced(ref, text, hidden=(position,))
     return Looked(ref, text, trace, position, strip.n_greyed)
+
+
+def _hidden(position: int, inner: range) -> int:
+    """The position that is hidden: what a published model wants around a text can't be, its neighbour is."""
+    return min(max(position, inner.start), inner.stop - 1)
 
 
 def allowed(key: str, options: Sequence[Any], default: Any) -> None:

@@ -104,10 +104,16 @@ def look(ref: ModelRef, text: str) -> "Trace":
     if not np.isfinite(trace.logits).all():
         explain(ValueError(say("not_finite")))
     if trace.unused:
-        used = len(trace.tokens)
-        total = format_count(used + trace.unused)
-        st.info(say("last_tokens", used=format_count(used), total=total))
+        st.info(unread(ref, len(trace.tokens), trace.unused))
     return trace
+
+
+def unread(ref: ModelRef, used: int, unused: int) -> str:
+    """How many tokens are read, and why not those before: the context is full, or memory would be."""
+    counts = {"used": format_count(used), "total": format_count(used + unused)}
+    if ref.window_length < ref.context_length:
+        return say("last_tokens_memory", **counts, context=format_count(ref.context_length))
+    return say("last_tokens", **counts)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

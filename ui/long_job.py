@@ -68,7 +68,7 @@ class Job:
         return self.left() <= SOON if self.pace else self.work_left <= AT_ONCE
 
     def left(self) -> float:
-        """Seconds that the rest will take: by what is done, before that as measured; 0 if that isn't known."""
+        """Seconds that the rest will take: by what is done, before that as measured; 0 if not known."""
         done = tokens_read(self.windows[: self.done])
         return (self.seconds / done if done else self.pace) * self.work_left
 

@@ -59,14 +59,12 @@ def draw(both: Both) -> None:
         return
     fixed = _controls()
     seed, epoch = int(st.session_state[SEED]), int(st.session_state[EPOCH])
-    of_epoch = partial(
-        draw_masks, both.text.ids, mask_prob=SHARE, mask_id=both.mask_id, seed=seed, only_mask=fixed
-    )
+    how: dict[str, Any] = {"mask_prob": SHARE, "mask_id": both.mask_id, "n_ids": both.n_ids, "seed": seed}
+    of_epoch = partial(draw_masks, both.text.ids, only_mask=fixed, **how)
     row = of_epoch(epoch=0 if fixed else epoch)
     _row(both, row)
     rows = [of_epoch(epoch=0 if fixed else e) for e in range(1, EPOCHS + 1)]
     _epochs(both, rows, epoch, fixed)
-    how: dict[str, Any] = {"mask_prob": SHARE, "mask_id": both.mask_id, "seed": seed}
     now = draw_masks(both.text.ids, **how, epoch=epoch)
     counts = count_fates(both.text.ids, now, **how, n_draws=DRAWS)
     left, right = st.columns([3, 2], gap="large")

@@ -7,7 +7,7 @@ import streamlit as st
 
 import viz
 from engine.fill import some_places, words_of
-from ui import fill_data, fill_right, fill_steps, hiding, lesson, resources
+from ui import fill_data, fill_right, fill_steps, gap_strip, hiding, lesson, resources
 from ui.components import show, token_strip
 from ui.fill_data import WAYS, Fills
 from ui.hiding import Both
@@ -112,6 +112,7 @@ def _blanks(both: Both) -> None:
             text.segments, key=hiding.STRIP, hidden=both.hidden, on_press=hiding.press,
             label=say("press_token_hide_show"),
         )  # fmt: skip
+    gap_strip.frame_note(both)
     st.session_state.setdefault(SEED, 1)
     st.session_state.setdefault(SWEEPS, 10)
     with st.container(horizontal=True, vertical_alignment="bottom"):

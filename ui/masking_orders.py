@@ -49,7 +49,7 @@ def _partner(both: Both, place: int) -> int | None:
 def _orders(both_key: tuple[object, ...], _both: Both, pair: tuple[int, int]) -> TwoOrders:
     model = resources.load(_both.masked).model
     others = [i for i in _both.hidden if i not in pair]
-    return pseudo.two_orders(model, _both.text.ids, pair, _both.mask_id, others)
+    return pseudo.two_orders(model, _both.text.ids, pair, _both.mask_id, others, _both.frame)
 
 
 def two_orders(both: Both, place: int | None) -> None:
@@ -156,7 +156,7 @@ def _products(table: PairTable) -> dict[str, list[str]]:
 def _totals(both_key: tuple[object, ...], _both: Both, pair: tuple[int, int]) -> Totals:
     text = _both.text
     ids = [_both.mask_id if i in _both.hidden and i not in pair else t for i, t in enumerate(text.ids)]
-    return pseudo.totals(resources.load(_both.masked).model, ids, pair, _both.mask_id)
+    return pseudo.totals(resources.load(_both.masked).model, ids, pair, _both.mask_id, _both.frame)
 
 
 @st.cache_data(max_entries=16, show_spinner=say.later("writing_on"))

@@ -87,11 +87,13 @@ def licence(folder: Path) -> str:
     card = _CARD.match(_text(folder / "README.md"))
     if card:
         return card[1]
+    if folder.name == smollm2.NAME:
+        return smollm2.LICENCE
     for name in _LICENCES:
         lines = [line.strip() for line in _text(folder / name).splitlines() if line.strip()]
         if lines:
             return repair_text(lines[0])[0][:60]
-    return smollm2.LICENCE if folder.name == smollm2.NAME else ""
+    return ""
 
 
 def _text(path: Path) -> str:

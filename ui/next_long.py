@@ -182,7 +182,7 @@ def table_csv(
     sizes: NDArray[np.int64],
     bytes_of: Any,
 ) -> str:
-    """All scored tokens as CSV, from position `first` on: token, id, natural log of its probability, context."""
+    """All scored tokens as CSV, from position `first` on: token, id, log-probability (nats), context."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([say(f"column.{name}") for name in ("position", "token", "id", "log", "context")])

@@ -89,6 +89,11 @@ def _traced_large(
     return _trace(ref, text, ablate, hidden, ablate_parts)
 
 
+def let_go() -> None:
+    """Forget what passes over large models computed, for all people; it is computed again when needed."""
+    _traced_large.clear()
+
+
 def _trace(
     ref: ModelRef,
     text: str,

@@ -91,9 +91,9 @@ def draw(
         references(info, records, name),
         key=f"training_curve_{info.id}",
         objective=info.model.objective,
-        y_title=y_title(name, info.model.objective),
+        y_title=y_title(name, info.measure),
         unit=say(f"unit.{name}"),
-        perplexity_axis=name == "loss",
+        perplexity_axis=name == "loss" and info.measure != "preferences",
         log_x=look.log_x,
         log_y=look.log_y,
         height=HEIGHT,
@@ -105,13 +105,20 @@ def draw(
 
 def y_title(name: str, objective: str) -> str:
     """Title of the axis with its unit; a masked loss is another quantity and has another name."""
-    masked = name == "loss" and objective == "mlm"
-    return say("axis_of_masked_loss") if masked else say(f"axis.{name}")
+    if name != "loss" or objective == "clm":
+        return say(f"axis.{name}")
+    return {
+        "mlm": say("axis_of_masked_loss"),
+        "answers": say("axis_of_answers_loss"),
+        "preferences": say("axis_of_preferences_loss"),
+    }[objective]
 
 
 def _no_bits(info: "RunInfo") -> str:
     if info.model.objective == "mlm":
         return say("no_bits_of_masked")
+    if info.measure != "clm":
+        return say("no_bits_of_pairs")
     return say("no_bits_yet")
 
 
@@ -175,10 +182,12 @@ def references(info: "RunInfo", records: list[Record], name: str) -> list[viz.Re
     unit = "nats" if name == "loss" else "bits_per_byte"
     found = reading.baselines(records, unit)
     if name == "loss":
-        found["uniform"] = math.log(info.model.vocab_size)  # the same line, known from the first moment on
+        found["uniform"] = math.log(info.n_choices)  # the same line, known from the first moment on
     lines = []
     if "uniform" in found:
         label = say("guessing_ln_v") if name == "loss" else say("guessing")
+        if info.measure == "preferences":
+            label = say("not_knowing")
         lines.append(viz.Reference(found["uniform"], label, "start"))
     lines += [viz.Reference(found[key], say(f"counted.{key}"), key) for key in COUNTED if key in found]
     floor = reading.floor_of(records, unit)
@@ -211,8 +220,8 @@ def _compared(info: "RunInfo") -> "RunInfo | None":
         for o in resources.run_store().list(session.owner())
         if o.id != info.id
         and o.step
-        and (o.corpus["sha256"], o.tokenizer, o.model.vocab_size, o.model.objective)
-        == (info.corpus["sha256"], info.tokenizer, info.model.vocab_size, info.model.objective)
+        and (o.corpus["sha256"], o.tokenizer, o.model.vocab_size, o.measure)
+        == (info.corpus["sha256"], info.tokenizer, info.model.vocab_size, info.measure)
     }
     if not others:
         return None

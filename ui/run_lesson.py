@@ -63,10 +63,15 @@ def choose(run_id: str, step: int | None) -> None:
 
 
 def worked(info: "RunInfo", records: list[Record], last: Reading) -> None:
-    """Loss, perplexity and bits per byte with the run's numbers, at the newest or the chosen evaluation."""
+    """Loss, perplexity and bits per byte with the run's numbers, at the newest or the chosen evaluation.
+
+    A preference run has neither: its numbers are worked out where it was made.
+    """
+    if info.measure == "preferences":
+        return
     st.subheader(say("numbers_worked_out"))
     step = chosen(info.id)
-    now = last if step is None else reading.read(records, info.model.vocab_size, step) or last
+    now = last if step is None else reading.read(records, info.n_choices, step) or last
     with st.container(horizontal=True, vertical_alignment="center"):
         if now.step == last.step:
             st.caption(say("press_the_curve"))
@@ -89,7 +94,7 @@ def worked(info: "RunInfo", records: list[Record], last: Reading) -> None:
 def _worked_now(info: "RunInfo", now: Reading) -> None:
     digits = tie(math.exp, now.loss, digits=DIGITS)
     which = "validation" if now.val_loss is not None else "training"
-    st.markdown(say(f"costs.{info.model.objective}_{which}", step=now.step, loss=tex(now.loss, digits)))
+    st.markdown(say(f"costs.{info.measure}_{which}", step=now.step, loss=tex(now.loss, digits)))
     name = viz.perplexity_name(info.model.objective)
     st.latex(rf"\text{{{name}}} = e^{{{tex(now.loss, digits)}}} = {tex(now.perplexity, DIGITS)}")
     if now.bits_per_byte and now.bytes_per_token:

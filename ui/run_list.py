@@ -48,7 +48,7 @@ def _row(info: "RunInfo", shown_id: str | None) -> None:
 
 
 def _facts(info: "RunInfo") -> str:
-    objective = info.model.objective
+    objective = info.measure
     facts = [
         literal(corpus_title(info.corpus["name"], info.corpus["kind"])),
         objective_name(objective),
@@ -60,7 +60,7 @@ def _facts(info: "RunInfo") -> str:
     ]
     if info.active:
         return " · ".join(facts)  # what goes on changing would soon be wrong: this list is not redrawn
-    now = reading.read(resources.run_store().history(info.id), info.model.vocab_size)
+    now = reading.read(resources.run_store().history(info.id), info.n_choices)
     if now is not None and math.isfinite(now.best_loss):
         what = "training" if now.val_loss is None else objective
         facts.append(say(f"best.{what}", loss=format_number(now.best_loss)))

@@ -58,7 +58,7 @@ def _draw(run_id: str, standing: tuple[str, str, int | None], below: DeltaGenera
     if _standing(info) != standing:
         st.rerun()  # other buttons, another pace, and the sidebar may have a new model
     records = store.history(run_id)
-    now, bad = _read(run_id, str(records[-1:]), len(records), records, info.model.vocab_size)
+    now, bad = _read(run_id, str(records[-1:]), len(records), records, info.n_choices)
     progress(info, records)
     _say(info, records, now, bad)
     picture, side = st.columns([5, 2], gap="medium")
@@ -111,7 +111,8 @@ def progress(info: "RunInfo", records: list[Record]) -> None:
 
 def _facts(info: "RunInfo") -> str:
     device = "GPU" if info.device.startswith("cuda") else info.device.upper()
-    facts = [objective_name(info.model.objective), literal(called(info.tokenizer))]
+    facts = [objective_name(info.measure), literal(called(info.tokenizer))]
+    facts += [say("starts_from", name=literal(info.start))] if info.start else []
     facts.append(say("parameters", n=parameter_count(info.model)))
     facts += [device] if device else []
     facts += [say("energy")] if info.joules is not None else []
@@ -131,18 +132,23 @@ def _why_training_is_higher(info: "RunInfo", now: Reading) -> str:
 def _numbers(info: "RunInfo", now: Reading | None) -> None:
     """The numbers of the newest evaluation."""
     masked = info.model.objective == "mlm"
-    name = say(f"loss.{info.model.objective}")
+    name = say(f"loss.{info.measure}")
     if now is not None and now.val_loss is None and not masked:
         name = say("training_loss")
     blank = "–"
     gap = blank if now is None or now.gap is None else viz.format_number(now.gap)
     with st.grid(1 if masked else 2, min_column_width=90, gap="small"):
         st.metric(name, blank if now is None else viz.format_number(now.loss))
+        if info.measure == "preferences":
+            margin, right = (None, None) if now is None else (now.margin, now.accuracy)
+            st.metric(say("margin"), blank if margin is None else viz.format_number(margin))
+            st.metric(say("accuracy"), blank if right is None else f"{right:.0%}")
+            return
         perplexity = blank if now is None else viz.format_perplexity(now.perplexity)
         st.metric(say("masked_perplexity") if masked else say("perplexity"), perplexity)
         if now is not None and now.gap is not None or info.corpus["kind"] == "stories":
             st.metric(say("above_floor"), gap)
-        if not masked:
+        if info.measure == "clm":
             bits = None if now is None else now.bits_per_byte
             st.metric(say("bits_per_byte"), blank if bits is None else viz.format_number(bits))
 
@@ -168,7 +174,7 @@ def _say(info: "RunInfo", records: list[Record], now: Reading | None, bad: list[
 
 def _verdict(info: "RunInfo", now: Reading | None) -> Verdict:
     done = not info.active
-    said = verdict(now, info.model.vocab_size, done=done, objective=info.model.objective)
+    said = verdict(now, info.n_choices, done=done, objective=info.measure, start=info.start)
     if said.kind == "start" and info.step and not done:
         following = say("next_measurement", step=info.train.eval_every)
         return Verdict("learning", f"{said.words} {following}")

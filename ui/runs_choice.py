@@ -46,7 +46,7 @@ class RunSet:
     @property
     def objective(self) -> str:
         """`"clm"` or `"mlm"`."""
-        return self.infos[0].model.objective
+        return self.infos[0].measure
 
     @property
     def active(self) -> bool:

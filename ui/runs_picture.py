@@ -157,7 +157,7 @@ def line_of(info: "RunInfo", quantity: str, axis: str, half_life: int) -> Line:
     records = resources.run_store().history(info.id)
     last = str(records[-1:])
     smoothing = half_life if quantity == "loss" else 0
-    per_step = info.train.batch_size * info.model.context_length
+    per_step = info.train.batch_size * info.train.longest_row(info.model.context_length)
     return _line_of(info.id, last, len(records), quantity, axis, smoothing, per_step, records)
 
 

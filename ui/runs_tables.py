@@ -41,7 +41,7 @@ def result(each: RunSet) -> Result:
     columns: dict[str, list[float]] = {name: [] for name in Result.__dataclass_fields__}
     for info in counted_runs(each):
         records = resources.run_store().history(info.id)
-        now = reading.read(records, info.model.vocab_size)
+        now = reading.read(records, info.n_choices)
         _, bits = reading.quantity(records, "bits_per_byte")
         found = {
             "best": now.best_loss if now else math.nan,
@@ -49,7 +49,7 @@ def result(each: RunSet) -> Result:
             "best_step": now.best_step if now else math.nan,
             "bits_per_byte": min((b for b in bits.tolist() if math.isfinite(b)), default=math.nan),
             "gap": now.best_loss - now.floor if now and now.gap is not None and now.floor else math.nan,
-            "tokens": info.step * info.train.batch_size * info.model.context_length,
+            "tokens": info.step * info.train.batch_size * info.train.longest_row(info.model.context_length),
             "seconds": max((r.get("seconds", 0.0) for r in records), default=math.nan),
             "joules": _joules(info),
         }
@@ -80,7 +80,7 @@ def results(sets: Sequence[RunSet], found: Sequence[Result], quantity: str) -> N
         found: their results.
         quantity: in which they can be compared; bits per byte stand first where losses can't be.
     """
-    objective, masked = sets[0].objective, sets[0].objective == "mlm"
+    objective = sets[0].objective
     columns: dict[str, list[Any]] = {
         "run": [each.tag for each in sets],
         "state": [_state(each) for each in sets],
@@ -97,7 +97,7 @@ def results(sets: Sequence[RunSet], found: Sequence[Result], quantity: str) -> N
         "joules": [_mean(r.joules) for r in found],
     }
     empty = {name for name, values in columns.items() if all(v is None for v in values)}
-    if masked:
+    if objective != "clm":
         empty.add("bits_per_byte")
     if quantity == "bits_per_byte":
         first = ["run", "state", "bits_per_byte"]

@@ -18,7 +18,7 @@ from ui import (
 )
 from ui.lesson import Step, literal, try_this
 from ui.runs_choice import RunSet
-from ui.words import OBJECTIVES, objective_name
+from ui.words import MEASURES, objective_name
 from wording import words
 
 say = words("ui.runs_view")
@@ -44,7 +44,7 @@ def draw() -> None:
             tuple(each.id for each in sets), _standing(sets), look
         )
         runs_tables.differences(sets)
-        for objective in OBJECTIVES:
+        for objective in MEASURES:
             alike = [each for each in sets if each.objective == objective]
             if alike and (objective == sets[0].objective or len(alike) > 1):
                 runs_seeds.draw(alike, [runs_tables.result(each) for each in alike])
@@ -62,7 +62,7 @@ def _together(ids: tuple[str, ...], standing: tuple[str, ...], look: runs_pictur
     sets = runs_choice.lettered([by_id[run_id] for run_id in ids if run_id in by_id])
     if _standing(sets) != standing:
         st.rerun()
-    kinds = [objective for objective in OBJECTIVES if any(each.objective == objective for each in sets)]
+    kinds = [objective for objective in MEASURES if any(each.objective == objective for each in sets)]
     if len(kinds) > 1:
         st.info(
             say("two_pictures"),

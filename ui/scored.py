@@ -9,11 +9,19 @@ import streamlit as st
 from numpy.typing import NDArray
 
 import viz
-from engine.metrics import NextTokenScores, kl_divergence, most_likely, surprisal
+from engine.metrics import (
+    NextTokenScores,
+    kl_divergence,
+    most_likely,
+    next_token_scores,
+    softmax,
+    surprisal,
+)
 from engine.trace import Trace
-from ui import worked_text
+from ui import passes, worked_text
 from ui.components import show
 from ui.lesson import Truth
+from ui.resources import ModelRef
 from viz.along import kl_bars
 from wording import words
 
@@ -29,6 +37,13 @@ def fixed(values: NDArray[Any]) -> str:
     ('%.6f', '%.4g')
     """
     return "%.6f" if np.abs(np.nan_to_num(values, posinf=0, neginf=0)).max(initial=0) < 1e5 else "%.4g"
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def scores_of(ref: ModelRef, text: str) -> NextTokenScores:
+    """How well the tokens that a causal model read were predicted; they must be at least 2. Read-only."""
+    trace = passes.traced(ref, text)
+    return next_token_scores(trace.logits, trace.ids.tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +69,7 @@ class Scored:
 
     def guesses(self, name_of: Callable[[int], str], position: int, *, key: str) -> None:
         """Draw the best guesses after every token; the row after `position` is marked."""
-        tops = [most_likely(row, GUESSES) for row in self.trace.probs()]
+        tops = [most_likely(softmax(row), GUESSES) for row in self.trace.logits]
         labels = [[name_of(int(i)) for i in top.ids] for top in tops]
         ranks: Sequence[int | None] = [*self.scores.ranks.tolist(), None]
         probs = [top.probs for top in tops]

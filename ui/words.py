@@ -16,6 +16,7 @@ STATES = {
     "failed": ("red", ":material/warning:"),
 }
 OBJECTIVES = ("clm", "mlm")
+MEASURES = (*OBJECTIVES, "answers", "preferences")  # what a run's loss is of, `RunInfo.measure`
 
 
 def state_name(state: str) -> str:

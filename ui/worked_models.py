@@ -9,10 +9,11 @@ say = words("ui.worked_models")
 
 def memory(n_params: int, *, digits: int = 4) -> str:
     """From the number of parameters to megabytes, of a million bytes each."""
-    n_bytes = memory_bytes(n_params)
+    n_bytes, unit = memory_bytes(n_params), rf"\text{{{say('bytes')}}}"
+    each = rf"{BYTES}\ \tfrac{{{unit}}}{{\text{{{say('parameter')}}}}}"
+    megabytes = rf"\text{{{say('megabytes')}}}"
     return aligned(
-        rf"\text{{{say('memory')}}} &= {BYTES}\ \tfrac{{\text{{{say('bytes')}}}}}{{\text{{{say('parameter')}}}}}"
-        rf" \cdot {n_params}\ \text{{{say('parameters')}}}",
-        rf"&= {n_bytes}\ \text{{{say('bytes')}}}",
-        rf"&\approx {tex(n_bytes / 1e6, digits)}\ \text{{MB}}",
+        rf"\text{{{say('memory')}}} &= {each} \cdot {n_params}",
+        rf"&= {n_bytes}\ {unit}",
+        rf"&\approx {tex(n_bytes / 1e6, digits)}\ {megabytes}",
     )

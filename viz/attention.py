@@ -28,7 +28,7 @@ MAX_TICKS = 20  # beyond, labels would overlap in half a page
 MAX_PRESSED = 40  # beyond, so many points to press would be slow
 SLANTED = 16  # up to so many labels lean, more stand upright
 MAX_PRINTED = 12  # beyond, numbers don't fit into cells
-MAX_HOVER_TEXT = 160  # beyond, hover names positions only: token texts for each pair would be megabytes
+MAX_HOVER_TEXT = 80  # beyond, hover names positions only: token texts for each pair would be a megabyte
 _WIDTH = 480  # pixels of a map with its labels, so much as half a page has at 1280
 _LETTER = 7.2  # pixels
 _STANDOFF = 18  # pixels between the title on top and upright labels, which begin a little above the axis
@@ -97,13 +97,29 @@ def _height(tokens: Sequence[str], first: int, width: int) -> int:
 
 def _hidden_area(n: int) -> go.Scatter:
     """The cells right of the diagonal, hatched: a causal model can't look there; that is not a 0."""
-    xs, ys = [], []
+    xs: list[float] = []
+    ys: list[float] = []
     for i in range(n - 1):  # down the staircase
         xs += [i + 0.5, i + 0.5]
         ys += [i - 0.5, i + 0.5]
+    return _hatched([*xs, n - 0.5, n - 0.5, 0.5], [*ys, n - 1.5, -0.5, -0.5])
+
+
+def _far_area(n: int, window: int) -> go.Scatter:
+    """The cells that lie too far back for a query that sees the last `window` tokens only, hatched."""
+    xs: list[float] = []
+    ys: list[float] = []
+    for i in range(window, n):
+        xs += [i - window + 0.5, i - window + 0.5]
+        ys += [i - 0.5, i + 0.5]
+    return _hatched([*xs, -0.5, -0.5], [*ys, n - 0.5, window - 0.5])
+
+
+def _hatched(xs: list[float], ys: list[float]) -> go.Scatter:
+    """A hatched area with this outline."""
     return go.Scatter(
-        x=[*xs, n - 0.5, n - 0.5, 0.5],
-        y=[*ys, n - 1.5, -0.5, -0.5],
+        x=xs,
+        y=ys,
         fill="toself",
         fillcolor="rgba(0,0,0,0)",
         fillpattern={"shape": "/", "fgcolor": HATCH, "bgcolor": "rgba(0,0,0,0)", "size": 7, "solidity": 0.2},
@@ -125,18 +141,20 @@ def _two_decimals(weight: float, short: bool) -> str:
     return text.removeprefix("0") if short else text
 
 
-def _pair_hover(tokens: Sequence[str], shown: np.ndarray, first: int) -> np.ndarray:
-    """(T, T) hover texts: both positions, both tokens, the exact number."""
+def _pair_hover(tokens: Sequence[str], shown: np.ndarray, first: int, window: int) -> np.ndarray:
+    """(T, T) hover texts: both positions, both tokens, the exact number or why there is none."""
     n = len(tokens)
     names = [escape(clip(token, 24)) for token in tokens]
     texts = np.empty((n, n), dtype=object)
-    weight, hidden = say("hover.weight"), say("hover.hidden")  # looked up once: there are many pairs
+    weight, hidden, far = (say(f"hover.{name}") for name in ("weight", "hidden", "far"))  # once, not n² times
     for q in range(n):
         for k in range(n):
             value = float(shown[q, k])
-            texts[q, k] = (hidden if np.isnan(value) else weight).format(
-                query=first + q, from_token=names[q], key=first + k, to_token=names[k], weight=value
-            )
+            said = weight if not np.isnan(value) else hidden if k > q else far
+            texts[q, k] = said.format(
+                query=first + q, from_token=names[q], key=first + k, to_token=names[k], weight=value,
+                window=window,
+            )  # fmt: skip
     return texts
 
 
@@ -150,6 +168,7 @@ def attention_map(
     press: bool = False,
     first: int = 0,
     width: int = _WIDTH,
+    window: int = 0,
 ) -> go.Figure:
     """The weights of one head: rows are queries from top to bottom, columns keys, each row sums to 1.
 
@@ -164,6 +183,7 @@ def attention_map(
         press: whether cells can be pressed, up to MAX_PRESSED tokens.
         first: position of the first drawn token in its text; if it is not 0, rows may sum to less than 1.
         width: pixels of the map with its labels.
+        window: of a causal model, how many tokens a query sees, itself among them; 0 is all before it.
 
     Raises:
         ValueError: the matrix doesn't fit the tokens.
@@ -172,8 +192,11 @@ def attention_map(
     n = len(tokens)
     if shown.shape != (n, n):
         raise ValueError(say("wrong_shape", n=n, shape=shown.shape))
+    window = window if objective == "clm" else 0
     if objective == "clm":
         shown[np.triu_indices(n, 1)] = np.nan
+    if window:
+        shown[np.tril_indices(n, -window)] = np.nan
     named = n <= MAX_HOVER_TEXT
     bar = color_bar(say("weight"))
     if width < _WIDTH:  # five numbers would stand upright below so short a key
@@ -187,7 +210,7 @@ def attention_map(
         colorscale=PROBABILITY_SCALE,
         xgap=1 if n <= 64 else 0,
         ygap=1 if n <= 64 else 0,
-        customdata=_pair_hover(tokens, shown, first) if named else None,
+        customdata=_pair_hover(tokens, shown, first, window) if named else None,
         hovertemplate=("%{customdata}" if named else say("hover.unnamed")) + "<extra></extra>",
         hoverongaps=named,
         colorbar=bar,
@@ -197,13 +220,15 @@ def attention_map(
         fig.add_trace(cell_texts([[_two_decimals(v, short=n > 7) for v in row] for row in shown], shown))
     if objective == "clm" and n > 1:
         fig.add_trace(_hidden_area(n))
+    if 0 < window < n:
+        fig.add_trace(_far_area(n, window))
     if query is not None:
         color = objective_color(objective)
         frame_cells(fig, (0, n - 1), (query, query), color)
         if key is not None:
             frame_cells(fig, (key, key), (query, query), color, width=5)
     if press and n <= MAX_PRESSED:
-        fig.add_trace(cell_points(_pair_hover(tokens, shown, first).tolist()))
+        fig.add_trace(cell_points(_pair_hover(tokens, shown, first, window).tolist()))
         fig.update_layout(hovermode="closest", hoverdistance=-1)
     _square_axes(fig, tokens, first)
     alt = say("alt.map", n=n)

@@ -23,6 +23,7 @@ from viz.theme import (
     color_bar,
     finish,
     frame_cells,
+    frame_each,
     sample_scale,
 )
 
@@ -116,8 +117,7 @@ def cell_map(
     room = _letters(k + (aside is not None))
     words = [[escape(text if _is_number(text) else clip(text, room)) for text in row] for row in texts]
     fig.add_trace(cell_texts(words, shown, colors.color))
-    for r, c in framed:
-        frame_cells(fig, (c, c), (r, r), TRUE, width=2)
+    frame_each(fig, framed, TRUE, width=2)
     _mark(fig, chosen, k, color)
     if n * k <= MOST_PRESSED:
         fig.add_trace(cell_points(said))

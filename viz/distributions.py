@@ -20,6 +20,7 @@ from viz.theme import (
     color_bar,
     finish,
     frame_cells,
+    frame_each,
     probability_cells,
 )
 from wording import words
@@ -202,8 +203,7 @@ def position_heatmap(
     ]
     fig = go.Figure(probability_cells(probs, hover, key=color_bar(say("probability"))))
     fig.add_trace(cell_texts(cells, probs))
-    for t, j in right:
-        frame_cells(fig, (j, j), (t, t), TRUE)
+    frame_each(fig, sorted(right), TRUE, width=3)
     _label_axis(fig, [f"{t} {clip(token, 9)}" for t, token in enumerate(tokens)])
     if selected is not None and selected < n:
         _set_off(fig, selected, k)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from viz.text import clip, escape, format_count, format_number, format_tick
+from viz.text import clip, escape, format_number, format_tick
 from viz.theme import BESIDE_BAR, FONT_SIZE, INK, MODEL, NEUTRAL, finish, objective_color
 from wording import words
 
@@ -94,14 +94,14 @@ def _points(
     for i in rows:
         one = models[i]
         symbols.append("circle" if one.loaded else "circle-open")
-        text = f"{_size(one.megabytes)} · {format_count(one.n_params)}"
+        text = f"{_size(one.megabytes)} · {say('millions', n=format_number(one.n_params / 1e6))}"
         texts.append(f"<b>{text} ◀</b>" if i == chosen else text)
         there = say("loaded" if one.loaded else "not_loaded")
         hovers.append(f"{escape(one.name)}<br>{say('hover', n=one.n_params)}<br>{there}")
     return go.Scatter(
         x=sizes[rows], y=rows, mode="markers+text", text=texts, textposition="middle right",
         textfont={"size": FONT_SIZE, "color": INK}, cliponaxis=False, customdata=hovers,
-        hovertemplate="%{customdata}<extra></extra>", name=say(objective),
+        hovertemplate="%{customdata}<extra></extra>", name=say(f"kind.{objective}"),
         marker={"symbol": symbols, "size": 14, "color": color, "line": {"color": color, "width": 3}},
     )  # fmt: skip
 
@@ -117,9 +117,8 @@ def _names(fig: go.Figure, models: Sequence[ModelSize], chosen: int | None) -> N
 
 
 def _free(fig: go.Figure, free: float) -> None:
-    fig.add_shape(
-        type="line", x0=free, x1=free, y0=0, y1=1, yref="paper", line={"color": NEUTRAL, "dash": "dash", "width": 2}
-    )  # fmt: skip
+    line = {"color": NEUTRAL, "dash": "dash", "width": 2}
+    fig.add_shape(type="line", x0=free, x1=free, y0=0, y1=1, yref="paper", line=line)
     fig.add_annotation(
         x=np.log10(free), y=0, yref="paper", yanchor="bottom", xanchor="right", showarrow=False,
         text=say("free", size=_size(free)), xshift=-4,
@@ -154,6 +153,5 @@ def part_bars(labels: Sequence[str], counts: Sequence[int]) -> go.Figure:
     )  # fmt: skip
     fig.update_xaxes(title_text=say("parameters"), range=[0, max([*counts, 1]) * 1.75], nticks=4)
     listed = "; ".join(f"{label}: {n:,}" for label, n in zip(labels, counts, strict=True))
-    return finish(
-        fig, height=len(labels) * _BAR + 60, alt=say("alt_parts", listed=listed, total=total), showlegend=False
-    )
+    alt = say("alt_parts", listed=listed, total=total)
+    return finish(fig, height=len(labels) * _BAR + 60, alt=alt, showlegend=False)

@@ -5,7 +5,7 @@ apart for the common kinds of colour blindness; tests hold that. Text is always 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -209,9 +209,19 @@ def frame_cells(
         color: of the line.
         line: more of the line than its colour; its width is 3 pixels otherwise.
     """
+    fig.add_shape(_frame(columns, rows, {"color": color, "width": 3, **line}))
+
+
+def frame_each(fig: go.Figure, cells: Iterable[tuple[int, int]], color: str, width: int) -> None:
+    """Draw a frame around each of many cells (row, column), which one by one would take a second for 150."""
+    look = {"color": color, "width": width}
+    frames = [_frame((column, column), (row, row), look) for row, column in cells]
+    fig.layout.shapes = [*fig.layout.shapes, *frames]
+
+
+def _frame(columns: tuple[float, float], rows: tuple[float, float], line: dict[str, Any]) -> dict[str, Any]:
     (x0, x1), (y0, y1) = columns, rows
-    look = {"color": color, "width": 3, **line}
-    fig.add_shape(type="rect", x0=x0 - 0.5, x1=x1 + 0.5, y0=y0 - 0.5, y1=y1 + 0.5, line=look)
+    return {"type": "rect", "x0": x0 - 0.5, "x1": x1 + 0.5, "y0": y0 - 0.5, "y1": y1 + 0.5, "line": line}
 
 
 def color_bar(title: str) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def tensors() -> dict[str, tuple[np.ndarray, str]]:
     kv = WIDTH // HEADS * KV_HEADS
 
     def noise(*shape: int) -> np.ndarray:
-        return (0.25 * dice.standard_normal(shape)).astype(np.float32)
+        return (0.12 * dice.standard_normal(shape)).astype(np.float32)
 
     found = {
         "token_embd": (noise(len(vocabulary()), WIDTH), "Q8_0"),

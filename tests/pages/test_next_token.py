@@ -17,7 +17,7 @@ from engine.tokenizers import char_tokenizer
 from engine.trace import Trace, trace
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
-from ui import lesson, next_long, resources, worked
+from ui import lesson, long_job, resources, worked
 from viz import format_number, visible
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
@@ -314,21 +314,21 @@ def test_two_moves_of_the_window_stand_side_by_side(open_page: OpenPage, checkpo
 def test_much_work_waits_for_a_button_and_goes_on_where_it_stopped(
     open_page: OpenPage, checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(next_long, "AT_ONCE", 0)
+    monkeypatch.setattr(long_job, "AT_ONCE", 0)
     monkeypatch.setattr(windows, "LOGITS_AT_ONCE", 1)
     at = long_view(open_page, LONG)
     assert "Score the whole text" in at.button(key="score_all").label
     assert not at.get("plotly_chart")
 
-    real, calls = next_long.Job.add, []
+    real, calls = long_job.Job.add, []
 
-    def stops(job: next_long.Job, part: np.ndarray, seconds: float) -> None:
+    def stops(job: long_job.Job, part: np.ndarray, seconds: float) -> None:
         real(job, part, seconds)
         calls.append(len(part))
         if len(calls) == 3:
             raise StopException
 
-    monkeypatch.setattr(next_long.Job, "add", stops)
+    monkeypatch.setattr(long_job.Job, "add", stops)
     at.button(key="score_all").click().run()
     assert len(calls) == 3 and not at.exception
     at.run()

@@ -3,6 +3,9 @@ const grids = new WeakMap()
 const LEFT = 34
 const TOP = 22
 const GAP = 5
+const APART = 14 // between two blocks of layers that stand side by side
+const HIGH = 480 // pixels that a picture of many layers should not exceed
+const MANY = 12 // layers; up to so many stand one under the other
 
 export default function (component) {
   const { data, parentElement, setStateValue } = component
@@ -19,27 +22,35 @@ export default function (component) {
   grid.send = value => setStateValue("selected", value)
   grid.tokens = data.tokens
   grid.first = data.first
-  const identity = data.shape.join() + data.causal
+  const identity = data.shape.join() + data.causal + data.windows
   if (grid.packed !== data.weights || grid.identity !== identity) {
     grid.packed = data.weights
     grid.identity = identity
-    grid.causal = data.causal
-    ;[grid.layers, grid.heads, grid.n] = data.shape
-    grid.weights = unpack(data)
+    unpack(data).then(weights => {
+      if (grid.packed !== data.weights || grid.identity !== identity) return // others came meanwhile
+      grid.weights = weights
+      grid.causal = data.causal
+      grid.windows = data.windows
+      ;[grid.layers, grid.heads, grid.n] = data.shape
+      show(grid)
+    })
   }
   grid.palette = ramp(data.colors)
   root.querySelector(".ramp").style.background = `linear-gradient(to right, ${data.colors.join(", ")})`
   root.querySelector(".masked").hidden = !data.causal
   grid.words = data.words
-  for (const name of ["zero", "later", "save"]) root.querySelector("." + name).textContent = data.words[name]
-  grid.board.setAttribute("aria-label", fill(data.words.board, { layers: grid.layers, heads: grid.heads }))
+  for (const name of ["zero", "save"]) root.querySelector("." + name).textContent = data.words[name]
+  const short = data.windows.some(window => window > 0)
+  root.querySelector(".later").textContent = short ? data.words.far : data.words.later
+  const [layers, heads] = data.shape
+  grid.board.setAttribute("aria-label", fill(data.words.board, { layers, heads }))
   if (data.rev !== grid.rev) {
     grid.rev = data.rev
     grid.selected = { ...data.selected }
     grid.focus = { ...data.selected }
   }
-  grid.focus.layer = Math.min(grid.focus.layer, grid.layers - 1)
-  grid.focus.head = Math.min(grid.focus.head, grid.heads - 1)
+  grid.focus.layer = Math.min(grid.focus.layer, layers - 1)
+  grid.focus.head = Math.min(grid.focus.head, heads - 1)
   listen(grid)
   if (grid.observed !== grid.board) {
     grid.observer?.disconnect()
@@ -47,7 +58,7 @@ export default function (component) {
     grid.observer.observe(grid.board)
     grid.observed = grid.board
   }
-  paint(grid)
+  show(grid)
   return () => {
     grid.observer.disconnect()
     grids.delete(parentElement)
@@ -55,15 +66,32 @@ export default function (component) {
 }
 
 // base64 -> one byte a weight, (L, H, T, T); what a causal model can't see stays 0 and is never drawn.
-function unpack({ weights, shape: [layers, heads, n], causal }) {
-  const text = atob(weights)
+async function unpack({ weights, shape: [layers, heads, n], causal }) {
+  const bytes = Uint8Array.from(atob(weights), letter => letter.charCodeAt(0))
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))
+  const flat = new Uint8Array(await new Response(stream).arrayBuffer())
+  if (!causal) return flat
   const full = new Uint8Array(layers * heads * n * n)
   let at = 0
-  for (let row = 0; row < layers * heads * n; row++) {
-    const length = causal ? (row % n) + 1 : n
-    for (let k = 0; k < length; k++) full[row * n + k] = text.charCodeAt(at++)
-  }
+  for (let map = 0; map < layers * heads; map++)
+    for (let k = 0; k < n; k++) for (let q = k; q < n; q++) full[(map * n + q) * n + k] = flat[at++]
   return full
+}
+
+function show(grid) {
+  if (!grid.weights) return // still being unpacked
+  paint(grid)
+  if (grid.picture) reveal(grid, grid.selected.layer)
+  say(grid, grid.hover)
+}
+
+// A layer of a picture that scrolls comes into sight.
+function reveal(grid, layer) {
+  const y = corner(grid, layer, 0)[1]
+  const [top, bottom] = [y - TOP, y + grid.cell + GAP]
+  if (top < grid.board.scrollTop) grid.board.scrollTop = top
+  else if (bottom > grid.board.scrollTop + grid.board.clientHeight)
+    grid.board.scrollTop = bottom - grid.board.clientHeight
 }
 
 function ramp(colors) {
@@ -77,13 +105,12 @@ function ramp(colors) {
 
 function paint(grid) {
   const width = grid.board.clientWidth
-  if (width < 60) return
+  if (width < 60 || !grid.weights) return
   const started = performance.now()
   const ratio = window.devicePixelRatio || 1
-  const room = Math.floor((width - LEFT) / grid.heads) - GAP
-  grid.cell = Math.floor(Math.max(12, Math.min(room, 130, Math.max(34, 560 / grid.layers - GAP))))
-  const w = LEFT + grid.heads * (grid.cell + GAP)
-  const h = TOP + grid.layers * (grid.cell + GAP)
+  arrange(grid, width)
+  const w = (grid.across - 1) * APART + grid.across * (LEFT + grid.heads * (grid.cell + GAP))
+  const h = TOP + grid.down * (grid.cell + GAP)
   const style = getComputedStyle(grid.root)
   grid.ink = { text: style.color, family: style.fontFamily, page: style.getPropertyValue("--st-background-color").trim(),
     panel: style.getPropertyValue("--st-secondary-background-color").trim() }
@@ -106,19 +133,42 @@ function paint(grid) {
   frame(grid)
 }
 
+// How large a map is, and how many blocks of layers stand side by side, as large as the room allows.
+function arrange(grid, width) {
+  const fit = across => {
+    const down = Math.ceil(grid.layers / across)
+    const room = (width - (across - 1) * APART - across * LEFT) / (across * grid.heads) - GAP
+    return { across, down, cell: Math.floor(Math.min(room, 130, HIGH / down - GAP)) }
+  }
+  let best = fit(1)
+  if (grid.layers <= MANY) {
+    const room = Math.floor((width - LEFT) / grid.heads) - GAP
+    best.cell = Math.max(12, Math.min(room, 130, Math.max(34, 560 / grid.layers - GAP)))
+  } else {
+    for (const across of [2, 3, 4]) if (fit(across).cell > best.cell) best = fit(across)
+    const alone = Math.min(34, (width - LEFT) / grid.heads - GAP)
+    if (best.cell < 20) best = { across: 1, down: grid.layers, cell: Math.max(12, alone) } // narrow: it scrolls
+  }
+  best.cell = Math.floor(best.cell)
+  Object.assign(grid, best)
+}
+
 function paintLabels(grid, pen) {
   pen.fillStyle = grid.ink.text
   const page = parseFloat(getComputedStyle(document.documentElement).fontSize) || 16 // larger on a projector
   pen.font = `${grid.cell < 30 ? 12 : Math.round((13 * page) / 16)}px ${grid.ink.family}`
   pen.textAlign = "center"
   pen.textBaseline = "middle"
-  for (let head = 0; head < grid.heads; head++) {
-    const words = grid.cell < 24 ? String(head + 1) : `H${head + 1}`
-    pen.fillText(words, LEFT + head * (grid.cell + GAP) + grid.cell / 2, TOP / 2)
-  }
+  for (let block = 0; block < grid.across; block++)
+    for (let head = 0; head < grid.heads; head++) {
+      const words = grid.cell < 24 ? String(head + 1) : `H${head + 1}`
+      pen.fillText(words, corner(grid, block * grid.down, head)[0] + grid.cell / 2, TOP / 2)
+    }
   pen.textAlign = "right"
-  for (let layer = 0; layer < grid.layers; layer++)
-    pen.fillText(`L${layer + 1}`, LEFT - 8, TOP + layer * (grid.cell + GAP) + grid.cell / 2)
+  for (let layer = 0; layer < grid.layers; layer++) {
+    const [x, y] = corner(grid, layer, 0)
+    pen.fillText(`L${layer + 1}`, x - 8, y + grid.cell / 2)
+  }
 }
 
 // The ground under every map: shows through where a causal model can't see.
@@ -143,6 +193,7 @@ function hatch(grid, ratio) {
 // One map in device pixels. Where a pixel covers several weights it shows the largest, so thin lines survive.
 function paintHead(grid, pen, stamp, layer, head, ratio) {
   const { n, weights, palette, causal } = grid
+  const reach = (causal && grid.windows[layer]) || n // a query sees so many tokens, itself among them
   const size = stamp.width
   const image = new ImageData(size, size)
   const base = (layer * grid.heads + head) * n * n
@@ -154,6 +205,7 @@ function paintHead(grid, pen, stamp, layer, head, ratio) {
       const k0 = first[x]
       if (causal && k0 > q1 - 1) break
       const k1 = Math.max(first[x + 1], k0 + 1)
+      if (q0 - (k1 - 1) >= reach) continue
       let most = 0
       for (let q = q0; q < q1; q++)
         for (let k = k0; k < k1; k++) {
@@ -177,7 +229,10 @@ function paintHead(grid, pen, stamp, layer, head, ratio) {
 }
 
 function corner(grid, layer, head) {
-  return [LEFT + head * (grid.cell + GAP), TOP + layer * (grid.cell + GAP)]
+  const pitch = grid.cell + GAP
+  const block = Math.floor(layer / grid.down)
+  const left = block * (LEFT + grid.heads * pitch + APART) + LEFT
+  return [left + head * pitch, TOP + (layer % grid.down) * pitch]
 }
 
 // The picture with the frames of the chosen, the focused and the touched head.
@@ -200,6 +255,7 @@ function frame(grid) {
   if (grid.board.matches(":focus-visible")) box(grid.focus, 2, [3, 2])
   if (grid.selected.layer < grid.layers && grid.selected.head < grid.heads) box(grid.selected, 3, [])
   const { layer, head } = grid.selected
+  grid.root.dataset.blocks = grid.across
   grid.root.dataset.selected = `${layer},${head}`
   grid.root.dataset.focus = `${grid.focus.layer},${grid.focus.head}`
   const values = { layers: grid.layers, heads: grid.heads, layer: layer + 1, head: head + 1 }
@@ -216,7 +272,10 @@ function say(grid, spot) {
     const name = i => `${grid.first + i} ${grid.tokens[i] ?? ""}`
     const at = ((layer * grid.heads + head) * grid.n + spot.query) * grid.n + spot.key
     Object.assign(values, { query: name(spot.query), key: name(spot.key), weight: (grid.weights[at] / 255).toFixed(2) })
-    sentence = grid.causal && spot.key > spot.query ? grid.words.unseen : grid.words.weight
+    sentence = grid.words.weight
+    if (grid.causal && spot.key > spot.query) sentence = grid.words.unseen
+    else if (grid.causal && grid.windows[layer] && spot.query - spot.key >= grid.windows[layer])
+      sentence = fill(grid.words.beyond, { window: grid.windows[layer] })
   }
   const words = fill(sentence, values)
   if (readout.textContent !== words) readout.textContent = words
@@ -225,10 +284,14 @@ function say(grid, spot) {
 function spotAt(grid, event) {
   const rect = grid.canvas.getBoundingClientRect()
   const pitch = grid.cell + GAP
-  const [x, y] = [event.clientX - rect.left - LEFT, event.clientY - rect.top - TOP]
-  const [head, layer] = [Math.floor(x / pitch), Math.floor(y / pitch)]
-  if (head < 0 || layer < 0 || head >= grid.heads || layer >= grid.layers) return null
-  const [inX, inY] = [x - head * pitch, y - layer * pitch]
+  const broad = LEFT + grid.heads * pitch + APART
+  const block = Math.floor((event.clientX - rect.left) / broad)
+  const [x, y] = [event.clientX - rect.left - block * broad - LEFT, event.clientY - rect.top - TOP]
+  const [head, row] = [Math.floor(x / pitch), Math.floor(y / pitch)]
+  const layer = block * grid.down + row
+  if (block < 0 || block >= grid.across || head < 0 || head >= grid.heads) return null
+  if (row < 0 || row >= grid.down || layer >= grid.layers) return null
+  const [inX, inY] = [x - head * pitch, y - row * pitch]
   if (inX >= grid.cell || inY >= grid.cell) return { layer, head }
   return { layer, head, query: Math.floor(inY / grid.cell * grid.n), key: Math.floor(inX / grid.cell * grid.n) }
 }
@@ -242,6 +305,7 @@ function choose(grid, { layer, head }) {
 
 function listen(grid) {
   grid.board.onpointermove = event => {
+    if (!grid.picture) return
     grid.hover = spotAt(grid, event)
     frame(grid)
     say(grid, grid.hover)
@@ -252,12 +316,12 @@ function listen(grid) {
     say(grid, null)
   }
   grid.board.onclick = event => {
-    const spot = spotAt(grid, event)
+    const spot = grid.picture && spotAt(grid, event)
     if (spot) choose(grid, spot)
   }
   grid.board.onfocus = grid.board.onblur = () => frame(grid)
   grid.board.onkeydown = event => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return
+    if (event.ctrlKey || event.metaKey || event.altKey || !grid.picture) return
     const { layer, head } = grid.focus
     const moves = {
       ArrowRight: { layer, head: Math.min(head + 1, grid.heads - 1) },
@@ -270,18 +334,19 @@ function listen(grid) {
     if (event.key in moves) {
       grid.focus = moves[event.key]
       frame(grid)
+      reveal(grid, grid.focus.layer)
       say(grid, grid.focus)
     } else if (event.key === "Enter" || event.key === " ") choose(grid, grid.focus)
     else return
     event.preventDefault()
   }
   grid.root.querySelector(".save").onclick = () => save(grid)
-  say(grid, grid.hover)
 }
 
 // The picture as a file, on the page's own ground, without asking anybody.
 function save(grid) {
   const sheet = document.createElement("canvas")
+  if (!grid.picture) return
   sheet.width = grid.picture.width
   sheet.height = grid.picture.height
   const pen = sheet.getContext("2d")
