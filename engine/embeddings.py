@@ -164,8 +164,11 @@ def _pieces(matrix: ArrayLike) -> Iterator[NDArray[np.float64]]:
 
 
 def norms(matrix: ArrayLike) -> NDArray[np.float64]:
-    """(N,) lengths √Σx² of the rows of (N,C)."""
-    return np.concatenate([np.sqrt(np.einsum("nc,nc->n", piece, piece)) for piece in _pieces(matrix)])
+    """(N,) lengths √Σx² of the rows of (N,C); of any other shape along the last axis."""
+    rows = np.asarray(matrix)
+    pieces = _pieces(rows) if rows.ndim > 1 else [rows.astype(np.float64)[None]]
+    found = np.concatenate([np.sqrt(np.einsum("...c,...c->...", piece, piece)) for piece in pieces])
+    return found if rows.ndim > 1 else found[0]
 
 
 def cosines(matrix: ArrayLike, token_id: int) -> NDArray[np.float64]:

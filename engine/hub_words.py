@@ -6,9 +6,10 @@ its own. The package is optional: it is imported when such a tokenizer is opened
 
 import importlib.util
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import regex
@@ -20,7 +21,6 @@ from engine.tokens import Token
 from wording import words
 
 if TYPE_CHECKING:
-    from tokenizers import Encoding
     from tokenizers import Tokenizer as Package
 
 say = words("engine.hub")
@@ -35,6 +35,13 @@ _PARTS = ("model", "normalizer", "pre_tokenizer", "decoder", "added_tokens")
 def installed() -> bool:
     """Whether the package is there; it is not imported."""
     return importlib.util.find_spec(PACKAGE) is not None
+
+
+class _Cut(NamedTuple):
+    """How the package cuts a text: the ids, and from which characters each comes."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
 
 
 class WordTokenizer(PublishedTokenizer):
@@ -84,7 +91,7 @@ class WordTokenizer(PublishedTokenizer):
                 value = repr(content["model"]["dropout"])[:80]
                 raise ValueError(say("tokenizer_setting", name="dropout", value=value))
             added: dict[int, str] = {one["id"]: str(one["content"]) for one in listed}
-            self._package = self._opened()
+            self._package = _opened(self._content)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(say("tokenizer_damaged", why=repr(error)[:80])) from error
         for i, text in added.items():
@@ -95,18 +102,14 @@ class WordTokenizer(PublishedTokenizer):
         known |= {i: text.encode("utf-8", "replace") for i, text in added.items()}
         self._describe(name, content, rows, end_id, frame, known)
 
-    def _opened(self) -> "Package":
-        from tokenizers import Tokenizer as Package
-
-        try:
-            return Package.from_str(json.dumps(self._content))
-        except Exception as error:  # the package raises nothing narrower
-            raise ValueError(say("tokenizer_damaged", why=str(error)[:80])) from error
-
     @cached_property
     def _plain(self) -> "Package":
         """The same, but the spelling of a control token in a text is plain text."""
-        package = self._opened()
+        package = _opened({**self._content, "model": _without_control(self._content)})
+        listed = self._content["added_tokens"]
+        ordinary = {one["content"]: one["id"] for one in listed if not one.get("special")}
+        if any(package.token_to_id(text) != i for text, i in ordinary.items()):
+            package = _opened(self._content)
         package.encode_special_tokens = True
         return package
 
@@ -121,14 +124,15 @@ class WordTokenizer(PublishedTokenizer):
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
         """Ids of a text, without the ids that the model wants at its start and end."""
-        return list(self._encoded(self.normal(text), special).ids)
+        return self._cut(self.normal(text), special).ids
 
     def _encode_plain(self, text: str) -> list[int]:
         return self.encode(text)
 
-    def _encoded(self, text: str, special: bool) -> "Encoding":
+    def _cut(self, text: str, special: bool = False) -> _Cut:
         package = self._package if special else self._plain
-        return package.encode(text, add_special_tokens=False)
+        encoded = package.encode(text, add_special_tokens=False)
+        return _Cut(list(encoded.ids), list(encoded.offsets))  # each look at the package's makes a new list
 
     def decode(self, ids: Sequence[int]) -> str:
         """Text of some ids, with blanks where the tokenizer's own rule puts them."""
@@ -139,62 +143,96 @@ class WordTokenizer(PublishedTokenizer):
     def locate(self, ids: Sequence[int], text: str) -> list[Token]:
         """The tokens with these ids, which are the first of `text`, and where they lie in it as typed."""
         text = self.normal(text)
-        encoded = self._encoded(text, special=False)
-        if encoded.ids[: len(ids)] != list(ids):
-            encoded = self._encoded(text, special=True)
-        return self._tokens(text, encoded, 0, len(ids))
+        cut = self._cut(text)
+        if cut.ids[: len(ids)] != list(ids):
+            cut = self._cut(text, special=True)
+        return self._tokens(text, cut, 0, len(ids))
 
     def _ending(self, text: str, most: int) -> tuple[list[Token], int]:
         text = self.normal(text)
-        encoded = self._encoded(text, special=False)
-        n = len(encoded.ids)
-        before = max(0, n - most)
-        return self._tokens(text, encoded, before, n), before
+        cut = self._cut(text)
+        before = max(0, len(cut.ids) - most)
+        return self._tokens(text, cut, before, len(cut.ids)), before
 
-    def _tokens(self, text: str, encoded: "Encoding", first: int, stop: int) -> list[Token]:
+    def _tokens(self, text: str, cut: _Cut, first: int, stop: int) -> list[Token]:
         """Tokens `first` to `stop - 1`."""
-        if not encoded.ids:
+        if not cut.ids:
             return []
         data = text.encode("utf-8")
         raw = np.frombuffer(data, dtype=np.uint8)
         leads = np.flatnonzero((raw & 0xC0) != 0x80)  # byte at which each character begins
-        ends = self._ends(text, encoded, np.append(leads, len(data)))
+        ends = self._ends(text, cut, np.append(leads, len(data)))
         begins = np.append(0, ends[:-1])
         starts = np.searchsorted(leads, begins, side="right") - 1
         starts = np.where(begins == len(data), len(text), starts)
-        return [
-            self._token(encoded.ids[i], int(starts[i]), data, int(begins[i]), int(ends[i]))
-            for i in range(first, min(stop, len(ends)))
-        ]
+        rows = zip(cut.ids, starts.tolist(), begins.tolist(), ends.tolist(), strict=True)
+        return [self._token(data, *row) for row in islice(rows, first, stop)]
 
-    def _token(self, token_id: int, start: int, data: bytes, begin: int, end: int) -> Token:
+    def _token(self, data: bytes, token_id: int, start: int, begin: int, end: int) -> Token:
         shown = data[begin:end] or self.token_bytes(token_id)
         return Token(token_id, shown, shown.decode("utf-8", "backslashreplace"), start, begin, end)
 
-    def _ends(self, text: str, encoded: "Encoding", bytes_of: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _ends(self, text: str, cut: _Cut, bytes_of: NDArray[np.int64]) -> NDArray[np.int64]:
         """(N,) byte of the text at which each token's part ends."""
-        spelled = [self._known.get(i, b"") for i in encoded.ids]
+        spelled = [self._known.get(i, b"") for i in cut.ids]
         joined, put_before = b"".join(spelled), 0
         if joined == b" " + text.encode("utf-8"):
             put_before = 1
         if put_before or joined == text.encode("utf-8"):  # the spellings are the text: exact to the byte
             return np.cumsum([len(piece) for piece in spelled]) - put_before
-        return bytes_of[self._character_ends(text, encoded, spelled)]
+        return bytes_of[_character_ends(text, cut.offsets, spelled)]
 
-    def _character_ends(self, text: str, encoded: "Encoding", spelled: Sequence[bytes]) -> list[int]:
-        """The same in characters, from where the package says that each token comes from."""
-        ends, end = [], 0
-        offsets = encoded.offsets
-        followers = [*(begin for begin, _ in offsets[1:]), len(text)]
-        for (begin, stop), follower, piece in zip(offsets, followers, spelled, strict=True):
-            put_there = piece == b" " and (follower < stop or not text[begin:stop].isspace())
-            if not put_there:  # by the tokenizer, before a character that is not a blank
-                end = max(end, stop)
-                stays = _STAYS.match(text, end, max(end, follower))
-                end = stays.end() if stays else end
-            ends.append(end)
-        ends[-1] = len(text)
-        return ends
+
+def _character_ends(text: str, offsets: Sequence[tuple[int, int]], spelled: Sequence[bytes]) -> list[int]:
+    """(N,) character of the text at which each token's part ends.
+
+    Args:
+        text: the whole text.
+        offsets: (N,) from which characters the package says that each token comes.
+        spelled: (N,) spellings.
+    """
+    ends, end = [], 0
+    followers = [*(begin for begin, _ in offsets[1:]), len(text)]
+    for (begin, stop), follower, piece in zip(offsets, followers, spelled, strict=True):
+        put_there = piece == b" " and (follower < stop or not text[begin:stop].isspace())
+        if not put_there:  # by the tokenizer, before a character that is not a blank
+            end = max(end, stop)
+            stays = _STAYS.match(text, end, max(end, follower))
+            end = stays.end() if stays else end
+        ends.append(end)
+    ends[-1] = len(text)
+    return ends
+
+
+def _opened(content: Mapping[str, Any]) -> "Package":
+    from tokenizers import Tokenizer as Package
+
+    try:
+        return Package.from_str(json.dumps(content))
+    except Exception as error:  # the package raises nothing narrower
+        raise ValueError(say("tokenizer_damaged", why=str(error)[:80])) from error
+
+
+def _without_control(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The model with control tokens spelled as no text is, under the same ids.
+
+    Else a Unigram would find "<s>" in a text among its pieces, even where control tokens are not looked for.
+    """
+    model = dict(content["model"])
+    control = {one["content"] for one in content["added_tokens"] if one.get("special")}
+    control -= {model.get("unk_token")}
+    if isinstance(model["vocab"], list):
+        unknown = model.get("unk_id")
+        pieces = [[_unsaid(text, control) if i != unknown else text, score]
+                  for i, (text, score) in enumerate(model["vocab"])]  # fmt: skip
+        return model | {"vocab": pieces}
+    if model.get("merges"):  # what no merge makes is not found in a text
+        return model
+    return model | {"vocab": {_unsaid(text, control): i for text, i in model["vocab"].items()}}
+
+
+def _unsaid(text: str, control: Collection[str]) -> str:
+    return f"\ufdd0{text}\ufdd0" if text in control else text  # Unicode gives no character that number
 
 
 def _kinds(component: Any) -> Iterator[str]:

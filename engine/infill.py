@@ -154,6 +154,12 @@ def _best(
     return replace(found, fill=Fill(tuple(now), choices, total))
 
 
+def left_log_probs(model: Transformer, ids: Sequence[int]) -> NDArray[np.float64]:
+    """(V,) natural log of what a causal model gives each token after some ids."""
+    found: NDArray[np.float64] = next_log_probs(model, [ids])[0]
+    return found
+
+
 def text_log_prob(model: Transformer, ids: Sequence[int]) -> float:
     """Natural log of a causal model's probability of a text, given its first token."""
     if len(ids) < 2:

@@ -12,6 +12,7 @@ from wording import words
 say = words("engine.shelf")
 
 T = TypeVar("T")
+_MOST_USERS = 1000  # remembered for each
 RESERVE = 250_000_000  # bytes that stay free for looking inside: one `Trace` and what it is computed with
 
 
@@ -39,6 +40,7 @@ class Shelf(Generic[T]):
         self.most = max(most, 1)
         self._free = free
         self._items: OrderedDict[Hashable, T] = OrderedDict()
+        self._needs: dict[Hashable, int] = {}
         self._used: dict[Hashable, dict[str, float]] = {}
         self._lock = threading.Lock()  # of the tables, held for a moment
         self._making = threading.Lock()  # of making: two at once could be one too many
@@ -69,6 +71,7 @@ class Shelf(Generic[T]):
             made = make()
             with self._lock:
                 self._items[key] = made
+                self._needs[key] = need
                 self._note(key, user)
             return made
 
@@ -82,10 +85,18 @@ class Shelf(Generic[T]):
 
     def _note(self, key: Hashable, user: str) -> None:
         if user:
-            self._used.setdefault(key, {})[user] = time.monotonic()
+            users = self._used.setdefault(key, {})
+            users.pop(user, None)  # the last one of a dictionary is the newest
+            users[user] = time.monotonic()
+            while len(users) > _MOST_USERS:
+                users.pop(next(iter(users)))
 
     def _make_room(self, need: int, name: str) -> None:
+        """Let go of the oldest until a new one fits; of none if it would not fit even then."""
+        free = self._free() if need else None
         with self._lock:
+            if free is not None and free + sum(self._needs.values()) < need + RESERVE:
+                raise NotEnoughMemory(say("too_large", name=name, **_megabytes(need, free)))
             while len(self._items) >= self.most:
                 self._take_oldest()
         while need and (free := self._free()) is not None and free < need + RESERVE:
@@ -97,11 +108,13 @@ class Shelf(Generic[T]):
     def _take_oldest(self) -> None:
         key, _ = self._items.popitem(last=False)
         self._used.pop(key, None)
+        self._needs.pop(key, None)
 
     def drop(self, key: Hashable) -> bool:
         """Let go of one; whether it was there."""
         with self._lock:
             self._used.pop(key, None)
+            self._needs.pop(key, None)
             return self._items.pop(key, None) is not None
 
     def peek(self, key: Hashable) -> T | None:

@@ -19,6 +19,7 @@ say = words("pages.compare")
 DRAWN = 300  # pieces of the strip
 LISTED = 12  # rows of the table
 STRIP = "compare_strip"
+WORLD = "The capital of France is Paris, the capital of Spain is Madrid, and the capital of Japan is Tokyo."
 STRANGE = "Once upon a time, there was a spreadsheet who loved the rain."
 
 st.title(nav.title("compare"))
@@ -111,11 +112,15 @@ def tell_of_lily(ref: ModelRef) -> None:
 
 
 other = second_model(ref)
-measure, whole = controls(len(text) > min(ref.context_length, other.context_length))
+measure, whole = controls(len(text) > min(ref.window_length, other.window_length))
 body = st.container()
+recalls = "both" if ref.kind == "hub" else "recall"  # of a published model no early moment is here
+stories = ref.corpus == other.corpus == "stories"
 lesson.try_this(
-    lesson.Step(say("try.recall"), say("try.recall_button"), tell_of_lily, (ref,)),
-    lesson.Step(say("try.strange"), say("try.strange_button"), session.set_text, (STRANGE,)),
+    lesson.Step(say(f"try.{recalls}"), say("try.recall_button"), tell_of_lily, (ref,)),
+    lesson.Step(say("try.strange"), say("try.strange_button"), session.set_text, (STRANGE,))
+    if stories
+    else lesson.Step(say("try.world"), say("try.world_button"), session.set_text, (WORLD,)),
 )
 with body:
     pair = read_both((ref, other), text, whole)

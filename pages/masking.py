@@ -2,9 +2,11 @@
 
 import streamlit as st
 
+from engine.tokenizer import MASK_TEXT
 from ui import (
     address,
     hiding,
+    infill_view,
     lesson,
     masking_batch,
     masking_fill,
@@ -54,7 +56,14 @@ if view == PAIR:
     st.stop()
 model, start = session.require_model(), session.text()
 lesson.need_text(start)
+start = start.replace("[_]", MASK_TEXT)  # the usual way to write a blank
 causal, masked = hiding.pair(model, partner(model))
+if view == "fill-blanks" and model.objective == "clm" and hiding.unlike(causal, masked):
+    try:
+        infill_view.draw(model, start)
+    except ValueError as error:
+        st.error(lesson.literal(str(error)))
+    st.stop()
 if masked is None:
     st.info(say("there_no_masked_model"))
     nav.link("training", say("train_masked_model"))

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import address, model_card, model_get, model_list, model_progress, nav
+from ui import address, lesson, model_card, model_get, model_list, model_progress, nav, resources, session
 from wording import words
 
 nav.require_app()
@@ -15,6 +15,19 @@ view = address.choose(
     label_visibility="collapsed",
 )  # fmt: skip
 
+
+def look_at_largest() -> None:
+    """For a button: the model with the most parameters."""
+    refs = resources.available_models(session.owner())
+    if refs:
+        st.session_state[model_list.LOOK] = max(refs, key=lambda ref: ref.n_params).id
+
+
+def get_one() -> None:
+    """For a button: the view that brings models."""
+    st.session_state["models"] = "get"
+
+
 if view == "here":
     if model_progress.running():
         model_progress.draw()
@@ -24,5 +37,9 @@ if view == "here":
         with st.expander(say("all")):
             model_list.table()
     model_list.broken()
+    lesson.try_this(
+        lesson.Step(say("try.largest"), say("try.largest_button"), look_at_largest),
+        lesson.Step(say("try.get"), say("try.get_button"), get_one),
+    )
 else:
     model_get.draw()

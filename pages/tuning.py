@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import address, nav, tuning_text
+from ui import address, nav, tuning_answers, tuning_preferences, tuning_text
 from wording import words
 
 nav.require_app()
@@ -10,8 +10,8 @@ say = words("pages.tuning")
 
 VIEWS = {
     "text": tuning_text.draw,
-    "answers": tuning_text.draw,
-    "preferences": tuning_text.draw,
+    "answers": tuning_answers.draw,
+    "preferences": tuning_preferences.draw,
 }
 
 st.title(nav.title("tuning"))

@@ -82,7 +82,7 @@ def _weight(place: Place) -> None:
         name = literal(place.names[place.key])
         st.markdown(say("why", weight=format_prob(cell.weight), at=place.key, token=name))
         st.latex(worked.attention(cell.dot, d_head, row.total, scale=scale, others=row.digits))
-        st.caption(say("dot"))
+        st.caption(" ".join([say("dot"), *_facts(place)]))
     with right:
         st.markdown(say("products"))
         st.dataframe(
@@ -97,6 +97,28 @@ def _weight(place: Place) -> None:
             column_config=_as_written("q", "k", "q · k"),
             key="attention_products",
         )
+
+
+def _facts(place: Place) -> list[str]:
+    """What else this model does to q and k, in sentences."""
+    config, told = place.trace.config, []
+    if config.qk_norm:
+        told.append(say("qk_norm"))
+    if config.positions == "rotary":
+        width, apart = config.rotary.width(config.d_head), abs(place.query - place.key)
+        told.append(say("turned" if width == config.d_head else "turned_in_part", width=width, n=apart))
+    return told + _sharing(place)
+
+
+def _sharing(place: Place) -> list[str]:
+    """Which query heads use the same keys and values, if some do."""
+    config = place.trace.config
+    group = config.n_head // config.kv_heads
+    if group == 1:
+        return []
+    number = place.head // group
+    sharers = {"first": number * group + 1, "last": (number + 1) * group}
+    return [say("shared", number=number + 1, kv=config.kv_heads, heads=config.n_head, **sharers)]
 
 
 def _as_written(*columns: str) -> dict[str, Any]:
@@ -183,4 +205,4 @@ def _output(place: Place) -> None:
         )
     with right:
         st.latex(worked_attention.output(written, number))
-        st.caption(say("output", n=n_numbers))
+        st.caption(" ".join([say("output", n=n_numbers), *_sharing(place)]))

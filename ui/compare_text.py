@@ -13,9 +13,10 @@ from engine.tokenizers import Token
 from engine.trace import Trace
 from ui import lesson, passes, resources
 from ui.lesson import explain
-from ui.long_job import ask, job_of, run
+from ui.long_job import Job, ask, job_of, run
 from ui.next_long import diverged
 from ui.resources import ModelRef
+from ui.scored import scores_of
 from ui.words import counted, literal
 from viz import format_count, format_number, format_perplexity, visible
 from wording import words
@@ -116,19 +117,31 @@ def traced(ref: ModelRef, text: str, name: str) -> Trace:
 
 def _last_context(refs: tuple[ModelRef, ModelRef], text: str) -> Both:
     a, b = (traced(ref, text, name) for ref, name in zip(refs, "AB", strict=True))
-    logs = [_log_probs(trace) for trace in (a, b)]
-    found = compare(Scored(a.tokens, logs[0]), Scored(b.tokens, logs[1]))
-    return Both(refs, text, (a.tokens, b.tokens), (logs[0], logs[1]), found, (a, b))
+    logs = [
+        scores_of(ref, text).log_probs if len(trace.ids) > 1 else np.zeros(0)
+        for ref, trace in zip(refs, (a, b), strict=True)
+    ]
+    return _both(refs, text, (a.tokens, b.tokens), (logs[0], logs[1]), (a, b))
 
 
-def _log_probs(trace: Trace) -> NDArray[np.float64]:
-    rows = metrics.log_softmax(trace.logits[:-1])
-    found: NDArray[np.float64] = rows[np.arange(len(rows)), trace.ids[1:]]
-    return found
+def _both(
+    refs: tuple[ModelRef, ModelRef],
+    text: str,
+    tokens: tuple[list[Token], list[Token]],
+    logs: tuple[NDArray[np.float64], NDArray[np.float64]],
+    traces: tuple[Trace, Trace] | None,
+) -> Both:
+    try:
+        found = compare(Scored(tokens[0], logs[0]), Scored(tokens[1], logs[1]))
+    except ValueError as error:  # a vocabulary that reads another form of the text
+        explain(error)
+    return Both(refs, text, tokens, logs, found, traces)
 
 
 def _windows(refs: tuple[ModelRef, ModelRef], text: str) -> Both:
-    jobs = [job_of(ref, text, max(1, ref.context_length // 2)) for ref in refs]
+    jobs = [_job(ref, text, name) for ref, name in zip(refs, "AB", strict=True)]
+    if not all(job.windows for job in jobs):
+        return _last_context(refs, text)
     left = sum(job.work_left for job in jobs)
     if left and (all(job.soon for job in jobs) or ask(*jobs)):
         for job, ref in zip(jobs, refs, strict=True):
@@ -136,12 +149,25 @@ def _windows(refs: tuple[ModelRef, ModelRef], text: str) -> Both:
         st.rerun()
     if left:
         st.stop()
-    tokens = [resources.tokenizer(ref).tokens(text) for ref in refs]
     logs = [job.log_probs for job in jobs]
     if not all(np.isfinite(log).all() for log in logs):
         explain(ValueError(diverged()))
-    found = compare(Scored(tokens[0], logs[0]), Scored(tokens[1], logs[1]))
-    return Both(refs, text, (tokens[0], tokens[1]), (logs[0], logs[1]), found, None)
+    tokens = [_tokens(ref, text)[job.first - 1 :] for ref, job in zip(refs, jobs, strict=True)]
+    return _both(refs, text, (tokens[0], tokens[1]), (logs[0], logs[1]), None)
+
+
+def _job(ref: ModelRef, text: str, name: str) -> Job:
+    """The scoring of the whole text; a sentence that names the model if it can't be."""
+    try:
+        return job_of(ref, text, max(1, ref.context_length // 2))
+    except ValueError as error:
+        explain(ValueError(f"{name}, {ref.label}: {error}"))
+
+
+def _tokens(ref: ModelRef, text: str) -> list[Token]:
+    """All tokens, after those that the model wants before a text."""
+    tokenizer = resources.tokenizer(ref)
+    return tokenizer.framed(tokenizer.tokens(text))
 
 
 def what_was_read(both: Both, text: str) -> str:
@@ -152,7 +178,9 @@ def what_was_read(both: Both, text: str) -> str:
         read = say("read.windows")
     elif any(trace.unused for trace in both.traces):
         n_a, n_b = (len(tokens) for tokens in both.tokens)
-        read = say("read.context", a=counted(n_a, "token"), b=format_count(n_b))
+        short = any(ref.window_length < ref.context_length for ref in both.refs)
+        how = "read.memory" if short else "read.context"
+        read = say(how, a=counted(n_a, "token"), b=format_count(n_b))
     else:
         read = say("read.whole")
     return f"{read} {say('given')} {say('compared', n_bytes=n_bytes, total=total)}"
@@ -162,10 +190,7 @@ def totals(both: Both, unit: str) -> dict[str, list[Any]]:
     """One row for each model: its loss, perplexity if both have the same tokens, and bits per byte."""
     losses, bits = both.found.losses, both.found.bits_per_byte
     rows: dict[str, list[Any]] = {
-        say("column.model"): [
-            say("model", name=name, label=ref.label, step=ref.step)
-            for name, ref in zip("AB", both.refs, strict=True)
-        ],
+        say("column.model"): [_called(name, ref) for name, ref in zip("AB", both.refs, strict=True)],
         say("column.tokens"): list(both.found.n_tokens),
         say("column.bytes"): [both.found.n_bytes] * 2,
         say("column.surprise", unit=unit): [
@@ -176,6 +201,12 @@ def totals(both: Both, unit: str) -> dict[str, list[Any]]:
         rows[say("column.loss")] = list(losses)
         rows[say("column.perplexity")] = [format_perplexity(metrics.perplexity(loss)) for loss in losses]
     return {**rows, say("column.bits"): list(bits)}
+
+
+def _called(name: str, ref: ModelRef) -> str:
+    if ref.kind == "hub":
+        return say("published", name=name, label=ref.label)
+    return say("model", name=name, label=ref.label, step=ref.step)
 
 
 def totals_columns(unit: str) -> dict[str, Any]:
@@ -200,5 +231,8 @@ def better(both: Both) -> str:
     if abs(a - b) < 1e-12:
         return say("equal")
     name, ref = ("A", both.refs[0]) if a < b else ("B", both.refs[1])
-    best, other = format_number(min(a, b), 4), format_number(max(a, b), 4)
-    return say("better", name=name, label=literal(ref.label), step=ref.step, best=best, other=other)
+    told = {"name": name, "label": literal(ref.label)}
+    numbers = {"best": format_number(min(a, b), 4), "other": format_number(max(a, b), 4)}
+    if ref.kind == "hub":
+        return say("better_published", **told, **numbers)
+    return say("better", **told, step=ref.step, **numbers)

@@ -37,7 +37,7 @@ def packed(ref: ModelRef, text: str, begin: int, end: int) -> str:
 
 
 def downloads(ref: ModelRef, text: str, begin: int, end: int, layer: int) -> None:
-    """Buttons for the weights: a table of what is drawn, of many heads only one layer's; and all as arrays."""
+    """Buttons for the weights: a table of what is drawn, of many heads one layer's, and all as arrays."""
     trace = passes.traced(ref, text)
     names = [visible(token.data) for token in trace.tokens]
     n_layer, n_head = trace.attentions.shape[:2]

@@ -105,10 +105,7 @@ class Both:
     @property
     def same_tokens(self) -> bool:
         """Whether both models have one vocabulary; else their distributions have no common axis."""
-        return (
-            self.causal is not None
-            and resources.tokenizer(self.causal).hash == resources.tokenizer(self.masked).hash
-        )
+        return not unlike(self.causal, self.masked)
 
     def name(self, position: int) -> str:
         """A position and its token, as it is shown."""
@@ -132,6 +129,13 @@ def partners(chosen: ModelRef) -> list[ModelRef]:
 def pair(chosen: ModelRef, other: ModelRef | None) -> tuple[ModelRef | None, ModelRef | None]:
     """The causal and the masked one of the chosen model and its partner."""
     return (chosen, other) if chosen.objective == "clm" else (other, chosen)
+
+
+def unlike(causal: ModelRef | None, masked: ModelRef | None) -> bool:
+    """Whether there are no two models with one vocabulary."""
+    if causal is None or masked is None:
+        return True
+    return resources.tokenizer(causal).hash != resources.tokenizer(masked).hash
 
 
 def _first_gap(text: GapText) -> set[int]:

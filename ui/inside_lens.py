@@ -18,6 +18,8 @@ from wording import words
 say = words("ui.inside_lens")
 
 LAYER = "inside_layer"
+WIDE = "inside_lens_wide"  # the place of a map of many layers, which frame.css lets scroll
+ROOM = 540  # pixels for its cells: what the place leaves beside the labels
 BARS = 5
 MOVED = 4  # tokens shown that rose, and that fell
 
@@ -56,9 +58,14 @@ def draw(looked: Looked) -> None:
             say("look_after"), range(n_layer + 1), key=LAYER, width=320,
             persist_state="session", format_func=lambda n: layer_name(n, n_layer),
         )  # fmt: skip
+    many = len(looked.columns(int(layer))) <= n_layer
+    if many:
+        with st.container(key=WIDE):
+            _map(looked, int(layer), str(shown), room=ROOM)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        _map(looked, int(layer), str(shown))
+        if not many:
+            _map(looked, int(layer), str(shown))
         _worked(looked, int(layer), n_layer)
     with right:
         _cell(looked, int(layer), n_layer)
@@ -71,7 +78,7 @@ def layer_name(layer: int, n_layer: int) -> str:
     return say("layer.last", n=layer) if layer == n_layer else say("layer.block", n=layer)
 
 
-def _map(looked: Looked, layer: int, shown: str) -> None:
+def _map(looked: Looked, layer: int, shown: str, **more: Any) -> None:
     rows, names = looked.rows(), looked.names
     found, columns = _lens(looked, rows), looked.columns(layer)
     guesses = [[looked.name_of(i) for i in cells[:, 0]] for cells in found.ids.swapaxes(0, 1)]
@@ -116,6 +123,7 @@ def _map(looked: Looked, layer: int, shown: str) -> None:
         framed=[(p, c) for p in guessed for c, n in enumerate(columns) if ranks[p, n] == 1],
         aside=None if looked.masked else (say("truth"), truths),
         color=looked.color,
+        **more,
     )
 
     def press(column: int, row: int) -> None:

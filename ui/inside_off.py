@@ -296,7 +296,8 @@ def _try_all(looked: Looked, n: int) -> list[Alone]:
         st.session_state[_BEGUN] = (about, [])
     found: list[Alone] = st.session_state[_BEGUN][1]
     passing = each_alone(looked.model, looked.trace, most=most_read(looked.ref), skip=len(found))
-    with st.container(horizontal=True, vertical_alignment="center"):
+    place = st.empty()
+    with place.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(len(found) / n, say("trying"))
         st.button(say("stop"), key="inside_rank_stop", on_click=_stop, icon=":material/stop:")
     begin, before, told = time.monotonic(), len(found), 0.0
@@ -309,6 +310,7 @@ def _try_all(looked: Looked, n: int) -> list[Alone]:
             many = {"done": len(found), "n": n}
             words_ = say("tried_left", **many, left=duration(left)) if left > 5 else say("tried", **many)
             bar.progress(len(found) / n, words_)
+    place.empty()
     del st.session_state[_BEGUN]
     return list(found)
 

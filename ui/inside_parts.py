@@ -19,6 +19,7 @@ say = words("ui.inside_parts")
 TOKEN, AGAINST = "inside_token", "inside_against"
 CHOICES = 12  # tokens to choose from
 NOTHING = -1
+MOST_BARS, STRONGEST = 27, 16  # where there would be more bars than these, only the strongest are drawn
 
 
 def draw(looked: Looked) -> None:
@@ -65,17 +66,17 @@ def _choose(looked: Looked) -> tuple[int, int | None]:
 
 
 def _bars(looked: Looked, found: Contributions, token_id: int, against: int | None) -> None:
-    bars = grouped(found)
+    bars = strongest(grouped(found))
     labels, values = [_label(bar) for bar in bars], [bar.value for bar in bars]
     token = looked.name_of(token_id)
-    strongest = {"strongest": labels[int(np.abs(values).argmax())], "total": found.total}
+    told = {"strongest": labels[int(np.abs(values).argmax())], "total": found.total}
     if against is None:
         st.markdown(say("logit", token=literal(token), place=looked.place()))
-        alt = say("alt.logit", token=token, **strongest)
+        alt = say("alt.logit", token=token, **told)
     else:
         other = looked.name_of(against)
         st.markdown(say("difference", token=literal(token), other=literal(other), place=looked.place()))
-        alt = say("alt.difference", token=token, other=other, **strongest)
+        alt = say("alt.difference", token=token, other=other, **told)
     fig = viz.signed_bars(
         labels,
         values,
@@ -90,9 +91,9 @@ class Bar(NamedTuple):
     """A part of the model and what it adds.
 
     Attributes:
-        group: what it is: embedding, position, attention, mlp or bias.
+        group: what it is: embedding, position, attention, mlp, bias, head-bias, or others together.
         value: added to the logit.
-        block: counted from 1; 0 for what belongs to none.
+        block: counted from 1; 0 for what belongs to none. Of others how many these are.
     """
 
     group: str
@@ -112,7 +113,19 @@ def grouped(found: Contributions) -> list[Bar]:
     if "norm bias" in kinds:
         biases = (v for p, v in zip(found.parts, found.values, strict=True) if p.kind == "norm bias")
         bars.append(Bar("bias", float(sum(biases))))
+    if "head bias" in kinds:
+        bars.append(Bar("head-bias", found.of("head bias", -1)))
     return bars
+
+
+def strongest(bars: list[Bar]) -> list[Bar]:
+    """All bars, or of too many the strongest in their order and all others as one."""
+    if len(bars) <= MOST_BARS:
+        return bars
+    order = sorted(range(len(bars)), key=lambda i: -abs(bars[i].value))
+    drawn, others = sorted(order[:STRONGEST]), order[STRONGEST:]
+    rest = Bar("others", float(sum(bars[i].value for i in others)), len(others))
+    return [*(bars[i] for i in drawn), rest]
 
 
 def _label(bar: Bar) -> str:
@@ -127,19 +140,18 @@ def _sum(looked: Looked, found: Contributions, against: int | None) -> None:
     left = "z" if against is None else r"\Delta z"
     st.latex(worked_inside.logit_sum(list(groups), list(groups.values()), left=left))
     config = looked.model.config
-    if config.norm_place == "pre":
+    if len(found.divisors) == 1 and not config.head_transform:
         st.latex(worked_inside.frozen_norm(config.norm, float(found.divisors[0])))
         st.caption(say("held.layernorm") if config.norm == "layernorm" else say("held.rmsnorm"))
+        return
+    low, high = float(found.divisors.min()), float(found.divisors.max())
+    held = {"n": len(found.divisors), "low": viz.format_number(low), "high": viz.format_number(high)}
+    if config.head_transform:
+        st.latex(worked_inside.frozen_gate())
+        st.caption(say("held.transform", n_gates=len(found.gates), **held))
     else:
-        low, high = float(found.divisors.min()), float(found.divisors.max())
-        st.caption(
-            say(
-                "held.post",
-                n=len(found.divisors),
-                low=viz.format_number(low),
-                high=viz.format_number(high),
-            )
-        )
+        plain = config.norm_place == "post" and not config.embedding_norm
+        st.caption(say("held.post", **held) if plain else say("held.norms", **held))
 
 
 def _heads(looked: Looked, found: Contributions) -> None:

@@ -45,11 +45,13 @@ _TRAINING = {
     "learning_rate": number(1e-6, 1.0),
     "warmup_steps": whole(0, 100_000), "dropout": number(0.0, 0.9), "weight_decay": number(0.0, 1.0),
     "mask_prob": number(0.01, 0.9), "val_share": number(0.0, 0.5),
+    "device": one_of("auto", "cpu", "cuda"),
 }  # fmt: skip
 
 # By page: a pattern of session keys (`*` is anything within a key) to the kind of setting.
 SETTINGS: Mapping[str, Mapping[str, Setting]] = {
     "home": {"home_tokens": PLACE},
+    "models": {"models_name": text(200)},
     "examples": {"example_*": FIELD},
     "tokens": {
         "tokens_vocabulary": WORD, "tokens_special": FLAG, "tokens_unit": WORD, "tokens_language": WORD,

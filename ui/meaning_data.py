@@ -1,5 +1,7 @@
 """What the view of meanings computes once and keeps: vectors of a word, of its uses, and of sentences."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +15,7 @@ from engine.tokenizers import Token
 from ui import resources
 from ui.hiding import Both
 from ui.resources import ModelRef
+from ui.words import duration
 from wording import words
 
 say = words("ui.meaning_data")
@@ -72,20 +75,53 @@ def _ids(tokens: list[Token]) -> list[int]:
 def uses(ref: ModelRef, word: str) -> list[Use]:
     """Uses of a word in held-out stories, as this model's tokens."""
     try:
-        return contexts.uses_of(resources.tokenizer(ref), word, USES, SEED, context_length=ref.context_length)
+        tokenizer = resources.tokenizer(ref)
+        room = ref.context_length - sum(map(len, tokenizer.frame))
+        return contexts.uses_of(tokenizer, word, USES, SEED, context_length=room)
     except ValueError:
         return []  # a vocabulary of characters that the stories have more of
+
+
+@st.cache_resource(max_entries=1000, show_spinner=False)
+def _use_vector(ref: ModelRef, ids: tuple[int, ...], places: tuple[int, ...]) -> NDArray[np.float32]:
+    """(L+1,C) of a word in one text; a causal model needs to read no further than the word."""
+    before, after = resources.tokenizer(ref).frame
+    row = [*before, *ids, *after] if ref.objective == "mlm" else [*before, *ids[: places[-1] + 1]]
+    stream = contexts.stream(resources.load(ref).model, row)
+    return contexts.word_vectors(stream, [len(before) + i for i in places]).astype(np.float32)
+
+
+def read_uses(ref: ModelRef, word: str) -> None:
+    """Read all uses of a word; a large model says how far it is. Before anything that is made of them."""
+    rows = uses(ref, word)
+    _with_progress(len(rows), lambda i: _use_vector(ref, rows[i].ids, rows[i].places))
+
+
+def read_sentences(ref: ModelRef, pooling: str) -> None:
+    """Read all sentences of the set; a large model says how far it is.
+
+    Raises:
+        ValueError: if the vocabulary can't spell a sentence.
+    """
+    known = sentences()
+    _with_progress(len(known), lambda i: _one_sentence(ref, known[i], pooling))
+
+
+def _with_progress(n: int, one: Callable[[int], object]) -> None:
+    bar, began = st.empty(), time.monotonic()
+    for i in range(n):
+        one(i)
+        spent = time.monotonic() - began
+        if spent > 0.5:
+            left = duration(spent / (i + 1) * (n - i - 1))
+            bar.progress((i + 1) / n, say("reading", done=i + 1, n=n, left=left))
+    bar.empty()
 
 
 @st.cache_resource(max_entries=16, show_spinner=say.later("reading_stories"))
 def use_vectors(ref: ModelRef, word: str) -> NDArray[np.float32]:
     """(N,L+1,C) of the word in each use, at every layer; read-only."""
-    model = resources.load(ref).model
-    rows = [
-        contexts.word_vectors(contexts.stream(model, use.ids), use.places).astype(np.float32)
-        for use in uses(ref, word)
-    ]
-    found = np.stack(rows)
+    found = np.stack([_use_vector(ref, use.ids, use.places) for use in uses(ref, word)])
     found.setflags(write=False)
     return found
 
@@ -122,7 +158,7 @@ def sentence_vectors(ref: ModelRef, pooling: str) -> NDArray[np.float32]:
     Raises:
         ValueError: if the vocabulary can't spell a sentence.
     """
-    found = np.stack([_sentence(ref, sentence, pooling) for sentence in sentences()])
+    found = np.stack([_one_sentence(ref, sentence, pooling) for sentence in sentences()])
     found.setflags(write=False)
     return found
 
@@ -134,6 +170,11 @@ def own_sentence(ref: ModelRef, sentence: str, pooling: str) -> NDArray[np.float
     Raises:
         ValueError: if there are no tokens, or the vocabulary can't spell it.
     """
+    return _sentence(ref, sentence, pooling)
+
+
+@st.cache_resource(max_entries=1000, show_spinner=False)
+def _one_sentence(ref: ModelRef, sentence: str, pooling: str) -> NDArray[np.float32]:
     return _sentence(ref, sentence, pooling)
 
 

@@ -36,6 +36,8 @@ def uses(both: Both, word: str, layer: int) -> None:
     chosen = st.selectbox(
         say("look_one_use"), range(len(found)), key=CHOSEN, format_func=lambda i: found[i].sentence, **KEEP
     )
+    for ref in meaning_data.models(both).values():
+        meaning_data.read_uses(ref, word)
     _what_it_buys(both, word, layer)
     columns = st.columns(len(meaning_data.models(both)), gap="medium")
     for column, (kind, ref) in zip(columns, meaning_data.models(both).items(), strict=True):
@@ -127,6 +129,7 @@ def _near_sentences(kind: str, ref: Any, query: str, pooling: str, layer: int) -
     st.markdown(f"**{meaning_data.name_of(kind)}**")
     known = meaning_data.sentences()
     try:
+        meaning_data.read_sentences(ref, pooling)
         vectors = meaning_data.sentence_vectors(ref, pooling)[:, layer]
         own = meaning_data.own_sentence(ref, query, pooling)[layer]
     except ValueError as error:

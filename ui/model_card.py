@@ -108,8 +108,8 @@ def _table(ref: ModelRef, found: Facts) -> str:
         "weights": _weights(ref),
     }
     names = say.table("row")
-    rows = [f"| {names[name]} | {value} |" for name, value in values.items()]
-    return "\n".join(["| | |", "| --- | --- |", *rows])
+    first, *rest = (f"| {names[name]} | {value} |" for name, value in values.items())
+    return "\n".join([first, "| --- | --- |", *rest])
 
 
 def _pictures(ref: ModelRef, found: Facts) -> str:

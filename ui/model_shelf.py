@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.parameter_parts import memory_bytes
 from engine.shelf import Shelf
-from ui.components.owner import owner_token
+from ui.components.owner import answered
 from wording import words
 
 if TYPE_CHECKING:  # these import torch
@@ -56,7 +56,8 @@ def _key(ref: "ModelRef") -> tuple[str, ...]:
 
 
 def _user() -> str:
-    return owner_token() if get_script_run_ctx(suppress_warning=True) else ""
+    """This browser's word; "" before it has said it, as it would count as two."""
+    return (answered() or "") if get_script_run_ctx(suppress_warning=True) else ""
 
 
 def get(ref: "ModelRef") -> Held:

@@ -37,6 +37,8 @@ def draw(text: str) -> None:
     )  # fmt: skip
     picture, worked = st.columns([5, 4], gap="medium", vertical_alignment="center")
     row = _table(found)
+    if found.left_out:
+        st.caption(say("left_out", names=literal(", ".join(found.left_out))))
     with picture:
         values, names = [UNITS[unit](cost) for cost in costs], [cost.name for cost in costs]
         title, whole = say(f"unit.{unit}"), unit == "tokens"

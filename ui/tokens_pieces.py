@@ -1,6 +1,7 @@
 """One text in one vocabulary: the pieces, the table of them, and the chosen one from letters to number."""
 
 from functools import partial
+from typing import NoReturn
 
 import streamlit as st
 
@@ -26,7 +27,9 @@ def draw(text: str) -> None:
     try:
         cut = vocabularies.cut(option, session.model(), text, special, MOST)
     except ValueError as error:
-        _refused(error, option)
+        if not special:
+            _refused(error, option)
+        cut, special = _plain(option, text, error), False
     choice.begin(STRIP, 0, about=(text, option), names=("pos",))
     position = _strips(cut, special)
     choice.share({"pos": position})
@@ -41,6 +44,16 @@ def draw(text: str) -> None:
         _take_away(text, cut)
     with st.expander(say("more_vocabularies")):
         vocabulary_files.panel()
+
+
+def _plain(option: str, text: str, error: ValueError) -> Cut:
+    """The reading as plain text, with the sentence that says why there is no other one."""
+    try:
+        cut = vocabularies.cut(option, session.model(), text, False, MOST)
+    except ValueError as plainly:
+        _refused(plainly, option)
+    st.warning(literal(str(error)))
+    return cut
 
 
 def _vocabulary() -> str:
@@ -62,7 +75,7 @@ def _vocabulary() -> str:
     )
 
 
-def _refused(error: ValueError, option: str) -> None:
+def _refused(error: ValueError, option: str) -> NoReturn:
     """Why there are no pieces, and what can be done about it; the page ends there."""
     st.warning(literal(str(error)))
     if option in vocabularies.PUBLISHED:

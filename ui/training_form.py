@@ -136,6 +136,22 @@ def _more() -> None:
     _number(a, "val_share", 0.0, 0.5, step=0.05, disabled=own_share, help=say("help.val_share"))
     causal = value("objective") != "mlm"
     _number(b, "mask_prob", 0.01, 1.0, step=0.05, disabled=causal, help=say("help.mask_prob"))
+    _device()
+
+
+def _device() -> None:
+    """Where the run computes; a GPU that isn't here is not offered."""
+    from engine.devices import devices
+
+    names = say.table("devices")
+    gpus = [device for device in devices() if device.id.startswith("cuda")]
+    if not gpus:
+        del names["cuda"]
+    if value("device") not in names:
+        fill(device="auto")
+    label = f"{names['cuda']} · {gpus[0].name}" if gpus else ""
+    shown = names | ({"cuda": label} if gpus else {})
+    _named(st.container(), "device", shown, help=say("help.device") if gpus else say("help.device_cpu"))
 
 
 def _take_rate() -> None:

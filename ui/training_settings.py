@@ -58,6 +58,7 @@ DEFAULTS: dict[str, Any] = {
     "weight_decay": 0.1,
     "mask_prob": 0.15,
     "val_share": 0.1,
+    "device": "auto",
 }
 
 
@@ -210,6 +211,7 @@ def spec() -> "RunSpec":
         model=model_config(vocabulary.model_vocab_size(value("objective"))),
         train=train_config(),
         val_share=split.val_share,
+        device=str(value("device")),
         sample_prompt=STORY_PROMPT if stories else None,
     )
 

@@ -1,14 +1,17 @@
 """Choosing pairs to learn from: built-in ones from the story grammar, pasted ones, or a file's."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
 
 from engine import corpus as texts
 from engine.corpus import Corpus
+from engine.folders import read_json
 from engine.pair_files import Pair, Preference, as_lines, read_pairs, read_preferences
 from engine.story_pairs import story_pairs, story_preferences
+from engine.tuning_plan import N_HELD_OUT, N_PAIRS
 from ui.words import literal
 from viz import format_count
 from wording import words
@@ -16,12 +19,11 @@ from wording import words
 say = words("ui.tuning_pairs")
 
 KINDS = ("stories", "pasted", "uploaded")
-N_STORIES, N_HELD_OUT = {"answers": 600, "preferences": 400}, 48
 SEED = 11  # of the built-in pairs
 OWN_HELD_OUT = 0.1  # of own pairs, at least one, if there are several
 NAMES = {"answers": "Story pairs", "preferences": "Story preferences"}  # as runs keep them
 
-Aim = Literal["answers", "preferences"]
+PairAim = Literal["answers", "preferences"]
 Rows = list[Pair] | list[Preference]
 
 
@@ -41,6 +43,11 @@ class Pairs:
     train: Any
     held_out: Any
 
+    @property
+    def shown(self) -> Any:
+        """Those that a picture is of: held out, or without any those that are learned."""
+        return self.held_out or self.train
+
     def corpus(self, aim: str) -> Corpus:
         """As the text of a run."""
         return Corpus(self.name, aim, as_lines(self.train), as_lines(self.held_out))
@@ -50,7 +57,7 @@ class Pairs:
 class PairChoice:
     """The widgets of one choice of pairs, and the pairs that they lead to."""
 
-    aim: Aim
+    aim: PairAim
 
     def key(self, name: str) -> str:
         """Session key of one of the widgets: pairs, paste, file."""
@@ -114,8 +121,8 @@ class PairChoice:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _stories(aim: str) -> Pairs:
-    n = N_STORIES[aim]
+def _stories(aim: PairAim) -> Pairs:
+    n = N_PAIRS[aim]
     if aim == "answers":
         train, held_out = story_pairs(SEED, n), story_pairs(SEED + 1, N_HELD_OUT, held_out=True)
         return Pairs("stories", NAMES[aim], train, held_out)
@@ -123,9 +130,33 @@ def _stories(aim: str) -> Pairs:
     return Pairs("stories", NAMES[aim], *preferences)
 
 
+def of_run(aim: PairAim, folder: Path) -> Pairs:
+    """The pairs of a run.
+
+    Raises:
+        ValueError: if its files are damaged.
+    """
+    return _of_run(aim, str(folder))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _of_run(aim: PairAim, folder: str) -> Pairs:
+    name = str(read_json(Path(folder) / "run.json").get("corpus", {}).get("name", ""))
+    parts: list[Any] = []
+    for file in ("corpus.txt", "corpus_val.txt"):
+        path = Path(folder) / file
+        text = path.read_text("utf-8") if path.exists() else ""
+        parts.append(_rows(aim, text) if text.strip() else [])
+    return Pairs(KINDS[0] if name == NAMES[aim] else "pasted", name, *parts)
+
+
+def _rows(aim: str, text: str) -> Rows:
+    return read_pairs(text) if aim == "answers" else read_preferences(text)
+
+
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _own(aim: str, kind: str, name: str, text: str) -> Pairs:
-    rows: Any = read_pairs(text) if aim == "answers" else read_preferences(text)
+    rows: Any = _rows(aim, text)
     n_held_out = max(1, round(len(rows) * OWN_HELD_OUT)) if len(rows) > 1 else 0
     cut = len(rows) - n_held_out
     return Pairs(kind, name, rows[:cut], rows[cut:])

@@ -4,21 +4,22 @@ from typing import Any
 
 import streamlit as st
 
-from engine.config import TrainConfig
+from engine.config import Aim, TrainConfig
 from engine.plan import rhythm
+from engine.tuning_plan import BATCH_SIZE, BETA, RATES, STEPS
 from ui.resources import ModelRef
 from wording import words
 
 say = words("ui.tuning_settings")
 
 LARGEST_STEPS = 5000
-ROWS = 8  # in a step
+ROWS = BATCH_SIZE  # in a step
 MOST_MOMENTS = {False: 12, True: 0}  # kept on the way, of a small and of a large model
+AIMS: tuple[Aim, ...] = ("text", "answers", "preferences")
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "text": {"part": "whole", "blocks": 1, "steps": 200, "rate": 1e-3, "seed": 0},
-    "answers": {"part": "whole", "blocks": 1, "steps": 200, "rate": 1e-3, "seed": 0},
-    "preferences": {"part": "whole", "blocks": 1, "steps": 100, "rate": 2e-4, "seed": 0, "beta": 0.1},
+    aim: {"part": "whole", "blocks": 1, "steps": STEPS[aim], "rate": RATES[aim], "seed": 0} for aim in AIMS
 }
+DEFAULTS["preferences"]["beta"] = BETA
 
 
 def key(aim: str, name: str) -> str:
@@ -62,7 +63,7 @@ def draw(aim: str, ref: ModelRef, n_layer: int) -> None:
         fill(aim, part=next(iter(parts)))
     st.segmented_control(
         say("label.part"), list(parts), format_func=lambda name: parts.get(name, str(name)),
-        key=key(aim, "part"), persist_state="session", required=True, help=say("help.part"),
+        key=key(aim, "part"), persist_state="session", required=True, wrap=True, help=say("help.part"),
     )  # fmt: skip
     if value(aim, "part") != "whole":
         fill(aim, blocks=last_blocks(aim, ref, n_layer))
@@ -74,32 +75,33 @@ def draw(aim: str, ref: ModelRef, n_layer: int) -> None:
         say("label.steps"), 1, LARGEST_STEPS, step=50, key=key(aim, "steps"), persist_state="session"
     )
     b.number_input(
+        say("label.seed"), 0, 999_999, key=key(aim, "seed"), persist_state="session", help=say("help.seed")
+    )
+    st.number_input(
         say("label.rate"), 1e-6, 1.0, step=1e-4, format="%g", key=key(aim, "rate"), persist_state="session",
         help=say("help.rate"),
     )  # fmt: skip
-    a.number_input(say("label.seed"), 0, 999_999, key=key(aim, "seed"), persist_state="session",
-                   help=say("help.seed"))  # fmt: skip
     if "beta" in DEFAULTS[aim]:
-        b.number_input(
+        st.number_input(
             say("label.beta"), 0.01, 10.0, step=0.05, format="%g", key=key(aim, "beta"),
             persist_state="session", help=say("help.beta"),
         )  # fmt: skip
 
 
-def train_config(aim: str, ref: ModelRef, n_layer: int, *, row_length: int | None = None) -> TrainConfig:
+def train_config(aim: Aim, ref: ModelRef, n_layer: int, **more: Any) -> TrainConfig:
     """The chosen way to learn.
 
     Args:
         aim: "text", "answers" or "preferences".
         ref: the start.
         n_layer: its blocks.
-        row_length: most tokens of a row; None is the context length.
+        more: further settings.
 
     Raises:
         ValueError: if a number is out of its range.
     """
     steps = int(value(aim, "steps"))
-    more: dict[str, Any] = {**rhythm(steps), "moments": MOST_MOMENTS[ref.large]}
+    more |= {**rhythm(steps), "moments": MOST_MOMENTS[ref.large]}
     if "beta" in DEFAULTS[aim]:
         more["beta"] = float(value(aim, "beta"))
     return TrainConfig(
@@ -108,8 +110,7 @@ def train_config(aim: str, ref: ModelRef, n_layer: int, *, row_length: int | Non
         learning_rate=float(value(aim, "rate")),
         warmup_steps=min(10, steps // 10),
         seed=int(value(aim, "seed")),
-        aim=aim,  # type: ignore[arg-type]
+        aim=aim,
         last_blocks=last_blocks(aim, ref, n_layer),
-        row_length=row_length,
         **more,
     )

@@ -1,7 +1,7 @@
 """From the settings of a fine-tuning to its run: the start, the texts that were known before, the rows."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
@@ -14,14 +14,18 @@ from ui.resources import ModelRef
 from wording import words
 
 if TYPE_CHECKING:
-    from engine.config import TrainConfig
+    from engine.config import Aim, TrainConfig
     from engine.run_spec import RunSpec
     from engine.tuning_start import Start
 
 say = words("ui.tuning_spec")
 
-LONGEST_ROW = {"text": 128, "answers": 256, "preferences": 256}  # tokens: longer rows take longer
-SHORTEST_ROW = 8
+LONGEST_ROW: "dict[Aim, int]" = {
+    "text": 128,
+    "answers": 256,
+    "preferences": 256,
+}  # tokens: longer rows take longer
+SHORTEST_ROW, SHORTEST_HELD_OUT = 8, 24
 OF_STORIES = (
     "stories",
     "answers",
@@ -65,7 +69,7 @@ def _text_of_run(folder: str) -> tuple[str, str]:
     return texts.title(str(about["name"]), str(about["kind"])), held_out or train
 
 
-def row_length(aim: str, ref: ModelRef) -> int:
+def row_length(aim: "Aim", ref: ModelRef) -> int:
     """Most tokens of a row: no more than the model reads."""
     return min(LONGEST_ROW[aim], ref.context_length)
 
@@ -84,15 +88,26 @@ def plan_of(text: Corpus, ref: ModelRef) -> tuple[Plan, int]:
 @st.cache_resource(max_entries=16, show_spinner=say.later("cutting"))
 def _plan(vocabulary: str, fingerprint: str, length: int, _tokenizer: Any, _text: Corpus) -> tuple[Plan, int]:
     try:
-        return make_plan(_text, _tokenizer, length), length
+        found = make_plan(_text, _tokenizer, length)
     except TooShortError as error:
         if error.fitting is None:
             raise
-        shorter = max(SHORTEST_ROW, error.fitting // 2)  # so that rows can begin at several places
-        return make_plan(_text, _tokenizer, shorter), shorter
+        length = max(SHORTEST_ROW, error.fitting // 2)  # so that rows can begin at several places
+        found = make_plan(_text, _tokenizer, length)
+    if found.lost_tokens > SHORTEST_HELD_OUT:  # what was to be held out fills shorter rows
+        length = found.lost_tokens - 1
+        found = make_plan(_text, _tokenizer, length)
+    return found, length
 
 
-def config_for(aim: str, ref: ModelRef, length: int) -> "TrainConfig":
+def framing_of(ref: ModelRef) -> Literal["plain", "chat"]:
+    """How a prompt and an answer become a row for this model: as a chat where it knows that form."""
+    from engine.framing import has_chat
+
+    return "chat" if has_chat(resources.tokenizer(ref)) else "plain"
+
+
+def config_for(aim: "Aim", ref: ModelRef, length: int) -> "TrainConfig":
     """The chosen way to learn with rows of this length.
 
     Raises:
@@ -100,11 +115,12 @@ def config_for(aim: str, ref: ModelRef, length: int) -> "TrainConfig":
     """
     shape = resources.load(ref).model.config
     return tuning_settings.train_config(
-        aim, ref, shape.n_layer, row_length=length if length < shape.context_length else None
-    )
+        aim, ref, shape.n_layer, row_length=length if length < shape.context_length else None,
+        framing="plain" if aim == "text" else framing_of(ref),
+    )  # fmt: skip
 
 
-def seconds(aim: str, ref: ModelRef, length: int) -> float:
+def seconds(aim: "Aim", ref: ModelRef, length: int) -> float:
     """How long the run will take, judged by the runs on this machine."""
     from dataclasses import replace
 
@@ -115,7 +131,7 @@ def seconds(aim: str, ref: ModelRef, length: int) -> float:
     return both * training_settings.seconds(shorter, config)
 
 
-def spec(aim: str, ref: ModelRef, text: Corpus, length: int, val_share: float = 0.0) -> "RunSpec":
+def spec(aim: "Aim", ref: ModelRef, text: Corpus, length: int, val_share: float = 0.0) -> "RunSpec":
     """The run that Start starts.
 
     Raises:

@@ -5,25 +5,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import streamlit as st
 
 import viz
+from engine.config import Aim
 from engine.corpus import Corpus, UnknownEncoding
 from engine.plan import Plan
 from ui import (
     lesson,
-    resources,
-    tuning_data,
+    tuning_losses,
     tuning_models,
     tuning_parts,
     tuning_run,
     tuning_samples,
     tuning_settings,
     tuning_spec,
-    worked_tuning,
 )
-from ui.components import show
 from ui.resources import ModelRef
 from ui.text_choice import TextChoice, usable
 from ui.words import counted, duration, literal
-from viz.tuning import before_and_after
 from wording import words
 
 if TYPE_CHECKING:
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
 
 say = words("ui.tuning_text")
 
-AIM = "text"
+AIM: Aim = "text"
 TEXT = TextChoice("tuning", ("python-docs", "pasted", "uploaded", "stories"))
 RHYME = (
     "Seven grey goats went up the stair. Seven grey goats had bells to wear. The first goat rang, the second "
@@ -129,37 +126,8 @@ def _result(info: "RunInfo") -> None:
     models = tuning_models.compared(info)
     if models is None:
         return
-    _losses(info, models.after)
+    tuning_losses.draw(info, models.after)
     tuning_samples.two(models)
-
-
-def _losses(info: "RunInfo", after: ModelRef) -> None:
-    records = resources.run_store().history(info.id)
-    measured = tuning_run.first_and_last(records)
-    if measured is None:
-        return
-    first, last = measured
-    key = "train_loss" if first.get("val_loss") is None else "val_loss"
-    rows: list[tuple[str, float, float, float | None]] = [
-        (say(f"row.{key}", text=tuning_run.title_of(info)), first[key], last[key], None)
-    ]
-    for name, evals in tuning_run.also_scored(records).items():
-        floor = tuning_data.floor_of(after, info, name)
-        rows.append((say("row.old", text=tuning_run.old_title(name)), evals[0][1], evals[-1][1], floor))
-    names, before, now, floors = (list(column) for column in zip(*rows, strict=True))
-    st.subheader(say("learned_and_forgot"))
-    show(before_and_after(names, before, now, unit=say("unit"), floors=floors), key="tuning_losses")
-    st.latex(worked_tuning.changes(before[0], now[0], before[-1], now[-1]))
-    st.markdown(_in_words(before, now))
-    st.caption(say("measured_at", step=last["step"]))
-
-
-def _in_words(before: list[float], now: list[float]) -> str:
-    gained, forgot = before[0] - now[0], now[-1] - before[-1]
-    numbers = {"gained": viz.format_number(abs(gained)), "forgot": viz.format_number(abs(forgot))}
-    if gained <= 0:
-        return say("nothing_gained", **numbers)
-    return say("gained_and_forgot" if forgot > 0 else "gained_only", **numbers)
 
 
 def _with(**settings: object) -> None:

@@ -1,4 +1,7 @@
-"""Vocabularies to cut a text with: the model's own, bytes, characters, own BPE, published ones, uploads."""
+"""Vocabularies to cut a text with: the model's own, bytes, characters, own BPE, published ones, uploads.
+
+Published are the three that are downloaded here, and those of the models in the models folder.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,6 +29,7 @@ LEARNED = {  # own BPE: from which text, and how many ids were asked for
     "stories-4096": ("stories", 4096),
     "docs-4096": ("python-docs", 4096),
 }
+MOST_MODELS = 4  # models of the models folder whose vocabularies are offered besides the chosen one's
 HEAD = 40  # tokens of each vocabulary that a comparison draws
 _BROUGHT = "_tokens_brought"  # session: option -> tokenizer of an uploaded file, None for a published name
 _MOST_BROUGHT = 3
@@ -66,11 +70,15 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """One text in several vocabularies: their options, what it costs in each, and the first tokens."""
+    """One text in several vocabularies: their options, what it costs in each, and the first tokens.
+
+    `left_out` names those that lack a byte or a character of the text.
+    """
 
     options: tuple[str, ...]
     costs: tuple[Cost, ...]
     heads: "tuple[list[list[Token]], ...]"
+    left_out: tuple[str, ...] = ()
 
 
 def brought() -> "dict[str, Tokenizer | None]":
@@ -94,7 +102,14 @@ def options(ref: ModelRef | None, also: object = None) -> list[str]:
     """
     extra = [str(also)] if also in LEARNED else []
     own = [OWN] if ref else []
-    return [*own, BYTES, CHARACTERS, *extra, *PUBLISHED, *(n for n in brought() if n not in PUBLISHED)]
+    others = [n for n in brought() if n not in PUBLISHED]
+    return [*own, BYTES, CHARACTERS, *extra, *PUBLISHED, *of_models(ref), *others]
+
+
+def of_models(ref: ModelRef | None) -> dict[str, ModelRef]:
+    """By option: the published models whose vocabulary is offered, without the chosen model."""
+    found = [model for model in resources.hub_models() if ref is None or model.id != ref.id]
+    return {model.id: model for model in found[:MOST_MODELS]}
 
 
 def absent() -> list[str]:
@@ -108,7 +123,8 @@ def label(option: str, ref: ModelRef | None) -> str:
         return say("own", name=called(resources.tokenizer(ref).name))
     if option in LEARNED:
         return say(f"learned.{LEARNED[option][0]}", name=_learned(option).name)
-    return called(option)
+    models = of_models(ref)
+    return models[option].name if option in models else called(option)
 
 
 def called(name: str) -> str:
@@ -163,6 +179,9 @@ def find(option: str, ref: ModelRef | None, text: str) -> "Tokenizer":
         return char_tokenizer(text)
     if option in LEARNED:
         return _learned(option)
+    models = of_models(ref)
+    if option in models:
+        return resources.tokenizer(models[option])
     return brought().get(option) or _published(option)
 
 
@@ -188,11 +207,13 @@ def _cut(_tokenizer: "Tokenizer", identity: str, text: str, special: bool, most:
     from engine.tokens import whole_graphemes
 
     def first(ids: "list[int]") -> "list[list[Token]]":
-        return whole_graphemes(_tokenizer.locate(ids[:most], text), text)
+        return whole_graphemes(_tokenizer.locate(ids[:most], text), _tokenizer.normal(text))
 
     ids = _tokenizer.encode(text, special=special)
-    controls = "<|" in text or "[MASK]" in text
-    other = _tokenizer.encode(text, special=not special) if controls else ids
+    try:
+        other = _tokenizer.encode(text, special=not special) if "<" in text or "[" in text else ids
+    except ValueError:  # there is no other reading
+        other = ids
     n_other, rest = (None, []) if other == ids else (len(other), first(other))
     return Cut(_tokenizer, np.array(ids, dtype=np.int32), first(ids), n_other, rest)
 
@@ -203,7 +224,17 @@ def comparable(ref: ModelRef | None) -> list[str]:
     learned.sort(key=lambda name: find(name, ref, "a").vocab_size)
     missing = absent()
     there = [name for name in PUBLISHED if name not in missing]
-    return [BYTES, CHARACTERS, *learned, *there, *(n for n in brought() if n not in PUBLISHED)]
+    models = [name for name in of_models(ref) if _can_be_read(name, ref)]
+    return [BYTES, CHARACTERS, *learned, *there, *models, *(n for n in brought() if n not in PUBLISHED)]
+
+
+def _can_be_read(option: str, ref: ModelRef | None) -> bool:
+    """Whether a model's vocabulary can be read: one of another kind may need a package that is not here."""
+    try:
+        find(option, ref, "a")
+    except ValueError:
+        return False
+    return True
 
 
 def _is_the_model_s(option: str, ref: ModelRef | None) -> bool:
@@ -231,13 +262,14 @@ def _compare(
 ) -> Compared:
     from engine.tokens import whole_graphemes
 
-    size, rows = measure(text), []
+    size, rows, left_out = measure(text), [], []
     for tokenizer, name, called in zip(_tokenizers, names, labels, strict=True):
         try:
             ids = tokenizer.encode(text)
-        except ValueError:  # a model of characters that its text did not have
+        except ValueError:  # a model of characters that its text did not have, or bytes without a token
+            left_out.append(called)
             continue
-        head = whole_graphemes(tokenizer.locate(ids[:HEAD], text), text)
+        head = whole_graphemes(tokenizer.locate(ids[:HEAD], text), tokenizer.normal(text))
         rows.append((name, Cost(called, tokenizer.vocab_size, len(ids), size), head))
     options, costs, heads = zip(*rows, strict=True)
-    return Compared(options, costs, heads)
+    return Compared(options, costs, heads, tuple(left_out))

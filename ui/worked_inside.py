@@ -46,6 +46,11 @@ def frozen_norm(norm: str, divisor: float, *, digits: int = 4) -> str:
     )
 
 
+def frozen_gate() -> str:
+    """GELU as a product whose second factor is held, and so is the same for all parts."""
+    return r"\text{GELU}(h) = h \cdot \Phi(h)\,"
+
+
 def longer(before: float, added: float, cosine: float, *, digits: int = 4) -> str:
     """How long the stream x is once a is added, from both lengths and the angle between them."""
 

@@ -41,16 +41,21 @@ def margin(after: tuple[float, float], before: tuple[float, float], beta: float,
     for name, gain, now, then in zip(("chosen", "rejected"), gains, after, before, strict=True):
         places = tie(lambda a, b: a - b, now, then, digits=n) if now != then else n
         lines += [
-            rf"g_{{\text{{{say(name)}}}}} &= {tex(now, places)} - ({tex(then, places)})",
+            rf"g_{{\text{{{say(name)}}}}} &= {tex(now, places)} - {_inner(then, places)}",
             rf"&= {tex(gain, n)}",
         ]
     return aligned(  # short lines, for a telephone
         rf"g &= \ln \pi_{{\text{{{say('after')}}}}} - \ln \pi_{{\text{{{say('before')}}}}}",
         *lines,
         rf"m &= \beta\,(g_{{\text{{{say('chosen')}}}}} - g_{{\text{{{say('rejected')}}}}})",
-        rf"&= {tex(beta)} \cdot ({tex(gains[0], n)} - ({tex(gains[1], n)}))",
+        rf"&= {tex(beta)} \cdot ({tex(gains[0], n)} - {_inner(gains[1], n)})",
         rf"&= {tex(beta * (gains[0] - gains[1]), digits)}",
     )
+
+
+def _inner(x: float, digits: int) -> str:
+    """A number after a sign."""
+    return rf"({tex(x, digits)})" if x < 0 else tex(x, digits)
 
 
 def preference_loss(value: float, *, digits: int = 4) -> str:

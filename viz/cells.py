@@ -28,6 +28,7 @@ from viz.theme import (
 )
 
 _ROW = 26  # pixels for a row of a map or a bar
+_PHONE = 230  # pixels that a telephone has for all cells of a row
 MOST_PRESSED = 2000  # cells: so many can be pressed, more would be slow
 
 
@@ -76,6 +77,7 @@ def cell_map(
     framed: Collection[tuple[int, int]] = (),
     aside: tuple[str, Sequence[str]] | None = None,
     color: str = MODEL,
+    room: int = _PHONE,
 ) -> go.Figure:
     """A table of coloured cells, row 0 on top, each with a word or a number in it; a cell can be pressed.
 
@@ -94,6 +96,7 @@ def cell_map(
         framed: cells that came true.
         aside: title and texts of one more column at the right, without a colour.
         color: of the outlines.
+        room: pixels that all cells of a row have at least, where the map has a place that scrolls.
     """
     shown = np.asarray(values, dtype=np.float32)
     n, k = len(rows), len(columns)
@@ -114,14 +117,14 @@ def cell_map(
             colorbar=_key(unit, colors),
         )
     )
-    room = _letters(k + (aside is not None))
-    words = [[escape(text if _is_number(text) else clip(text, room)) for text in row] for row in texts]
+    letters = _letters(k + (aside is not None), room)
+    words = [[escape(text if _is_number(text) else clip(text, letters)) for text in row] for row in texts]
     fig.add_trace(cell_texts(words, shown, colors.color))
     frame_each(fig, framed, TRUE, width=2)
     _mark(fig, chosen, k, color)
     if n * k <= MOST_PRESSED:
         fig.add_trace(cell_points(said))
-    _table_axes(fig, rows, columns, aside, x_title, y_title)
+    _table_axes(fig, rows, columns, aside, x_title, y_title, letters)
     return finish(
         fig, height=max(n, 3) * _ROW + 128, alt=alt, hovermode="closest", hoverdistance=-1, showlegend=False
     )
@@ -148,13 +151,13 @@ def cell_numbers(values: ArrayLike) -> list[list[str]]:
     return [[written(float(v)) for v in row] for row in array]
 
 
-def _letters(columns: int) -> int:
-    """How many letters fit into a cell: a letter is 7.2 pixels wide, and a telephone has 230 for all cells.
+def _letters(columns: int, room: int = _PHONE) -> int:
+    """How many letters fit into a cell: a letter is 7.2 pixels wide.
 
     >>> [_letters(n) for n in (2, 6, 8, 14)]
     [6, 5, 3, 2]
     """
-    return min(6, max(2, int(230 / columns / 7.2)))
+    return min(6, max(2, int(room / columns / 7.2)))
 
 
 def _is_number(text: str) -> bool:
@@ -189,6 +192,7 @@ def _table_axes(
     aside: tuple[str, Sequence[str]] | None,
     x_title: str,
     y_title: str,
+    letters: int,
 ) -> None:
     """Labels by place, so that equal ones stay apart; the column at the side, if there is one."""
     heads = list(columns)
@@ -198,7 +202,7 @@ def _table_axes(
             go.Scatter(
                 x=[len(columns)] * len(texts),
                 y=list(range(len(texts))),
-                text=[escape(clip(text, _letters(len(columns) + 1))) for text in texts],
+                text=[escape(clip(text, letters)) for text in texts],
                 mode="text",
                 textfont={"size": 12, "family": MONO, "color": INK},
                 hoverinfo="skip",

@@ -57,10 +57,13 @@ def size_figure(models: Sequence[ModelSize], *, free: float | None, chosen: int 
     _names(fig, models, chosen)
     if free:
         _free(fig, free)
+    for loaded in (True, False):
+        fig.add_trace(_key(loaded))
     span = np.log10(high / low)
+    ticks = [10.0**k for k in range(-3, 9) if span < 4 or k % 2 == 0]
     fig.update_xaxes(
-        type="log", title_text=say("memory"), range=[np.log10(low), np.log10(high) + 0.42 * span + 0.1],
-        tickvals=[10.0**k for k in range(-3, 8)], ticktext=[format_tick(10.0**k) for k in range(-3, 8)],
+        type="log", title_text=say("memory"), range=[np.log10(low), np.log10(high) + 0.2 * span + 0.1],
+        tickvals=ticks, ticktext=[format_tick(x) for x in ticks], tickangle=0,
     )  # fmt: skip
     fig.update_yaxes(showticklabels=False, showgrid=False, range=[len(models) - 0.4, -0.75])
     listed = "; ".join(f"{one.name}: {_size(one.megabytes)}" for one in models)
@@ -94,7 +97,7 @@ def _points(
     for i in rows:
         one = models[i]
         symbols.append("circle" if one.loaded else "circle-open")
-        text = f"{_size(one.megabytes)} · {say('millions', n=format_number(one.n_params / 1e6))}"
+        text = _size(one.megabytes)
         texts.append(f"<b>{text} ◀</b>" if i == chosen else text)
         there = say("loaded" if one.loaded else "not_loaded")
         hovers.append(f"{escape(one.name)}<br>{say('hover', n=one.n_params)}<br>{there}")
@@ -106,10 +109,20 @@ def _points(
     )  # fmt: skip
 
 
+def _key(loaded: bool) -> go.Scatter:
+    """What a full and what a hollow point means, for the legend."""
+    return go.Scatter(
+        x=[None], y=[None], mode="markers", name=say("loaded" if loaded else "not_loaded"), hoverinfo="skip",
+        marker={"symbol": "circle" if loaded else "circle-open", "size": 12, "color": NEUTRAL,
+                "line": {"color": NEUTRAL, "width": 3}},
+    )  # fmt: skip
+
+
 def _names(fig: go.Figure, models: Sequence[ModelSize], chosen: int | None) -> None:
     """Each name over its line, so that a narrow screen keeps its width for the lines."""
     for i, one in enumerate(models):
-        name = escape(clip(one.name, 36))
+        millions = say("millions", n=format_number(one.n_params / 1e6))
+        name = f"{escape(clip(one.name, 28))} · {millions}"
         fig.add_annotation(
             xref="paper", x=0, xanchor="left", y=i, yshift=9, yanchor="bottom", showarrow=False,
             text=f"<b>{name}</b>" if i == chosen else name,
@@ -140,7 +153,7 @@ def part_bars(labels: Sequence[str], counts: Sequence[int]) -> go.Figure:
             y=np.arange(len(counts), dtype=np.int32),
             orientation="h",
             marker_color=MODEL,
-            text=[f"{n:,} · {share:.1%}" for n, share in zip(counts, shares, strict=True)],
+            text=[f"{n:,} · {_percent(share)}" for n, share in zip(counts, shares, strict=True)],
             customdata=[[escape(label), f"{n:,}"] for label, n in zip(labels, counts, strict=True)],
             hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",
             name=say("parameters"),
@@ -155,3 +168,7 @@ def part_bars(labels: Sequence[str], counts: Sequence[int]) -> go.Figure:
     listed = "; ".join(f"{label}: {n:,}" for label, n in zip(labels, counts, strict=True))
     alt = say("alt_parts", listed=listed, total=total)
     return finish(fig, height=len(labels) * _BAR + 60, alt=alt, showlegend=False)
+
+
+def _percent(share: float) -> str:
+    return "<0.1%" if 0 < share < 0.001 else f"{share:.1%}"

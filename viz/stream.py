@@ -16,6 +16,7 @@ from viz.theme import (
 from wording import words
 
 say = words("viz.stream")
+_NAMES = 11  # layers that are named on the axis; more would stand upright
 
 
 def stream_lengths(
@@ -56,8 +57,12 @@ def stream_lengths(
             hovertemplate="%{x}<br>" + say("hover") + ": %{y:.6g}<extra></extra>",
         )
     )
-    names = [f"<b>{escape(name)}</b>" if i == chosen else escape(name) for i, name in enumerate(layers)]
-    fig.update_xaxes(tickvals=places, ticktext=names, title_text=say("block"), showgrid=False)
+    apart = -(-len(layers) // _NAMES)
+    named = [
+        i for i in range(len(layers)) if i == chosen or (i % apart == 0 and abs(i - chosen) >= apart / 2)
+    ]
+    names = [f"<b>{escape(layers[i])}</b>" if i == chosen else escape(layers[i]) for i in named]
+    fig.update_xaxes(tickvals=named, ticktext=names, title_text=say("block"), showgrid=False)
     fig.update_yaxes(title_text=say("length"), rangemode="tozero")
     ends = np.asarray(lengths, dtype=np.float64)
     alt = say("alt", first=format_number(ends[0]), last=format_number(ends[-1]))

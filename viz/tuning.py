@@ -65,7 +65,7 @@ def block_stack(parts: Sequence[Part]) -> go.Figure:
         )
     )
     _names(fig, [part.name for part in rows])
-    fig.update_xaxes(title_text=say("numbers"), range=[0, 2.0 * most], nticks=4, exponentformat="none")
+    fig.update_xaxes(title_text=say("numbers"), range=[0, 2.0 * most], showticklabels=False, nticks=5)
     learning = [part for part in rows if part.learns and part.size]
     alt = say(
         "alt.stack", n=len(rows), learning=", ".join(part.name for part in reversed(learning)),
@@ -218,7 +218,7 @@ def reward_margins(
             y=np.zeros(len(y)),
             name=say("before_all_zero"),
             mode="markers",
-            marker={"color": NEUTRAL, "symbol": "line-ew-open", "size": 7, "line_width": 3},
+            marker={"color": NEUTRAL, "symbol": "circle-open", "size": 6, "line_width": 2},
             hovertemplate=say("pair") + " %{x}: 0<extra></extra>",
         )
     )

@@ -1,4 +1,4 @@
-"""Small tokenizer.json files of every kind, trained here by the package `tokenizers`; nothing is downloaded."""
+"""Small tokenizer.json files of every kind, trained here by the package `tokenizers`: no downloads."""
 
 import json
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 TEXT = [
-    "The quick brown fox jumped over the lazy dog's back. She said: \"Hello, world!\" and sang 12 songs.",
+    'The quick brown fox jumped over the lazy dog\'s back. She said: "Hello, world!" and sang 12 songs.',
     "Héllo wörld, naïve café. Once upon a time there was a little cat called Tom who liked to sing and jump.",
     "猫が座っている。 Однажды жила кошка. hello hello world; unwanted, running, jumping, singing (and more)!",
     "def f(x):\n    return x ** 2 + 1.5  # fine ½ words",
@@ -20,7 +20,7 @@ ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
 def package() -> Any:
     """The package; a test without it is skipped with the reason."""
-    return pytest.importorskip("tokenizers", reason="tokenizers is not installed: see requirements-models.txt")
+    return pytest.importorskip("tokenizers", reason="tokenizers is missing: see requirements-models.txt")
 
 
 def _template(before: list[tuple[str, int]], after: list[tuple[str, int]]) -> Any:
@@ -75,9 +75,7 @@ def sentencepiece() -> Any:
         tk.models.BPE(vocab=vocab, merges=merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True)
     )
     made.add_special_tokens(LLAMA_SPECIAL)
-    made.normalizer = tk.normalizers.Sequence(
-        [tk.normalizers.Prepend("▁"), tk.normalizers.Replace(" ", "▁")]
-    )
+    made.normalizer = tk.normalizers.Sequence([tk.normalizers.Prepend("▁"), tk.normalizers.Replace(" ", "▁")])
     d = tk.decoders
     made.decoder = d.Sequence([d.Replace("▁", " "), d.ByteFallback(), d.Fuse(), d.Strip(" ", 1, 0)])
     made.post_processor = _template([("<s>", 1)], [])

@@ -1,11 +1,15 @@
 """Open a page as Streamlit's own test driver sees it: through app.py, without a browser."""
 
+import base64
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import Checkpoint
@@ -51,6 +55,18 @@ def component(at: AppTest, key: str) -> dict[str, Any]:
     assert len(found) == 1, f"{len(found)} components have the key {key}"
     data: dict[str, Any] = json.loads(found[0].proto.json)
     return data
+
+
+def unpacked(grid: dict[str, Any]) -> NDArray[Any]:
+    """(L,H,T,T) of 0 to 255 as the browser unpacks the data of a head_grid; 0 where nothing is sent."""
+    n_layer, n_head, n = grid["shape"]
+    raw = np.frombuffer(zlib.decompress(base64.b64decode(grid["weights"])), dtype=np.uint8)
+    if not grid["causal"]:
+        return raw.reshape(n_layer, n_head, n, n)
+    full = np.zeros((n_layer, n_head, n, n), dtype=np.uint8)
+    pairs = [(query, key) for key in range(n) for query in range(key, n)]  # column by column
+    full[:, :, [q for q, _ in pairs], [k for _, k in pairs]] = raw.reshape(n_layer, n_head, -1)
+    return full
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from engine.checkpoints import Checkpoint
 from engine.heads import attention_cell, best_example, head_measures
 from engine.trace import Trace, trace
 from tests.pages import tiny
-from tests.pages.conftest import OpenPage, component, plotly
+from tests.pages.conftest import OpenPage, component, plotly, unpacked
 from ui import head_find, head_habits, lesson, resources, worked
 from viz import format_number, format_prob
 
@@ -101,10 +101,7 @@ def test_the_overview_holds_every_head(open_page: OpenPage, checkpoints: dict[st
     traced = looked(checkpoints, REPEATED)
     n = len(traced.ids)
     assert grid["shape"] == [2, 2, n] and grid["causal"]
-    packed = tiny.array({"bdata": grid["weights"], "dtype": "u1"}).reshape(2, 2, -1)
-    np.testing.assert_allclose(
-        packed / 255, traced.attentions[:, :, *np.tril_indices(n)], atol=0.5 / 255 + 1e-6
-    )
+    np.testing.assert_allclose(unpacked(grid) / 255, traced.attentions, atol=0.5 / 255 + 1e-6)
 
 
 def test_the_chosen_row_is_listed_and_framed(open_page: OpenPage, checkpoints: dict[str, Checkpoint]) -> None:
@@ -221,7 +218,7 @@ def test_a_head_is_looked_for_in_a_text_that_shows_it(open_page: OpenPage) -> No
 def test_the_download_holds_every_weight_that_can_be(checkpoints: dict[str, Checkpoint]) -> None:
     traced = looked(checkpoints, REPEATED)
     n, names = len(traced.ids), [token.text for token in traced.tokens]
-    rows = list(csv.DictReader(io.StringIO(head_habits.weights_csv(traced, names, 1, n))))
+    rows = list(csv.DictReader(io.StringIO(head_habits.weights_csv(traced, names, 1, n, range(2)))))
     assert len(rows) == 2 * 2 * (n - 1) * n / 2
     for row in rows:
         query, key = int(row["query"]), int(row["key"])

@@ -18,13 +18,14 @@ from pretrained.make import MODELS, made_from
 from pretrained.text_report import sample
 
 NAME = "english-clm"
-OURS = """Once upon a time, there was a little girl named Lily. She had a big red ball. One day, she went to the park
-with her mom. She saw a dog. The dog was sad. Lily gave the ball to the dog, and they played together. They were very
-happy.""".replace("\n", " ")
-COMMON = """a all and around asked at away ball be big boy but came can could day dog down for friend friends fun get
-girl go had happy he her him his home in is it like liked little looked loved mom named new not of on once one out park
-play played playing said sad saw she so some something that the their them then there they things time to toy toys up
-upon very wanted was went were what when with you your i i'm it's my no yes tim lily tom"""
+OURS = """Once upon a time, there was a little girl named Lily. She had a big red ball. One day, she went to
+the park with her mom. She saw a dog. The dog was sad. Lily gave the ball to the dog, and they played
+together. They were very happy.""".replace("\n", " ")
+COMMON = """a all and around asked at away ball be big boy but came can could day dog down for friend friends
+fun get girl go had happy he her him his home in is it like liked little looked loved mom named new not of
+on once one out park play played playing said sad saw she so some something that the their them then
+there they things time to toy toys up upon very wanted was went were what when with you your i i'm it's
+my no yes tim lily tom"""
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 
 from tests.ui.test_worked import NUMBER, digits_of, value
 from ui import worked, worked_attention, worked_inside
+from ui.inside_parts import Bar, strongest
 from ui.worked import tex
 
 
@@ -137,3 +138,16 @@ def test_hidden_keys_add_exactly_nothing_to_the_sum() -> None:
     one = worked_attention.written_row([0.0], 1)
     assert "hidden" not in worked_attention.row(one, 0)
     assert r"_{\text{1 hidden key: }" in worked_attention.row(one, 1)
+
+
+def test_many_bars_become_the_strongest_and_one_for_the_others() -> None:
+    rng = random.Random(9)
+    few = [Bar("mlp", rng.gauss(0, 1), n) for n in range(1, 28)]
+    assert strongest(few) == few
+    many = [Bar("mlp", rng.gauss(0, 1), n) for n in range(1, 65)]
+    found = strongest(many)
+    *drawn, rest = found
+    assert len(drawn) == 16 and rest.group == "others" and rest.block == 48
+    assert [bar.block for bar in drawn] == sorted(bar.block for bar in drawn)
+    assert min(abs(bar.value) for bar in drawn) >= max(abs(b.value) for b in many if b not in drawn)
+    assert math.fsum(bar.value for bar in found) == pytest.approx(math.fsum(bar.value for bar in many))

@@ -124,3 +124,14 @@ def test_words_fit_into_their_cells_on_a_telephone(layers):
     assert set(words[layers:]) == {"−1,024"}
     for word in (*words[:layers], aside[0]):
         assert word.endswith("…") and (len(word) * 7.2 <= 230 / (layers + 1) or len(word) == 2)
+
+
+def test_a_map_with_more_room_shows_longer_words():
+    def first_word(**more):
+        fig = viz.cell_map(
+            ["r"], [str(i) for i in range(12)], [[0.5] * 12], texts=[["·princess"] * 12], hover=[[""] * 12],
+            scale="probability", unit="p", x_title="x", y_title="y", alt="A.", **more,
+        )  # fmt: skip
+        return next(t for t in fig.data if t.type == "scatter" and t.mode == "text").text[0]
+
+    assert first_word() == "·…" and first_word(room=540) == "·prin…"

@@ -1,5 +1,7 @@
 """The stream along the layers."""
 
+import numpy as np
+
 import viz
 
 
@@ -11,3 +13,13 @@ def test_lengths_along_the_stream():
     assert mlp.marker.pattern.shape == "/"  # not by colour alone
     assert fig.layout.xaxis.ticktext == ("embed", "1", "<b>2</b>")
     assert "no unit" in fig.layout.yaxis.title.text
+
+
+def test_of_many_layers_some_are_named_and_the_chosen_one_always():
+    n = 31
+    layers = ["embed", *(str(i) for i in range(1, n))]
+    for chosen in (0, 1, 17, 30):
+        fig = viz.stream_lengths(layers, np.ones(n), np.ones(n - 1), np.ones(n - 1), chosen=chosen)
+        names, places = fig.layout.xaxis.ticktext, fig.layout.xaxis.tickvals
+        assert f"<b>{layers[chosen]}</b>" in names and len(names) <= 12
+        assert all(abs(a - b) > 1 for a, b in zip(places, places[1:], strict=False))

@@ -25,7 +25,7 @@ def test_the_first_part_of_the_model_lies_at_the_bottom() -> None:
 
 def test_what_is_frozen_is_said_in_words_and_hatched() -> None:
     (bars,) = block_stack(PARTS).data
-    assert list(bars.text) == ["the embedding, once more", "600 learn", "600 frozen", "1,000 frozen"]
+    assert list(bars.text) == ["none of its own", "600 learn", "600 frozen", "1,000 frozen"]
     assert list(bars.marker.pattern.shape) == ["/", "", "/", "/"]
     assert "block 2. That is 600 of 2,200 numbers" in viz.alt_text(block_stack(PARTS))
 

@@ -4,7 +4,7 @@ const LEFT = 34
 const TOP = 22
 const GAP = 5
 const APART = 14 // between two blocks of layers that stand side by side
-const HIGH = 480 // pixels that a picture of many layers should not exceed
+const HIGH = 520 // pixels that a picture of many layers should not exceed
 const MANY = 12 // layers; up to so many stand one under the other
 
 export default function (component) {

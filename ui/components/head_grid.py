@@ -33,8 +33,8 @@ def to_bytes(attentions: ArrayLike) -> np.ndarray:
 def pack(attentions: ArrayLike, *, causal: bool) -> str:
     """Weights (L,H,T,T) as the browser unpacks them: a byte each, deflated, in base64.
 
-    Of a causal model only what it can see, column by column: there lie the longest runs of nothing, which cost
-    next to no bytes. A text of 128 tokens in 270 heads is 0.7 MB instead of 3.
+    Of a causal model only what it can see, column by column: there lie the longest runs of nothing, which
+    cost next to no bytes. A text of 128 tokens in 270 heads is 0.7 MB instead of 3.
     """
     weights = to_bytes(attentions)
     n = weights.shape[-1]

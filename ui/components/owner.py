@@ -30,9 +30,14 @@ def owner_token() -> str:
     In the first run of a session the browser has not answered yet: then it is the word that this browser will
     keep if it has none. A browser that has one answers with it, and the script runs again.
     """
+    return answered() or _proposal()
+
+
+def answered() -> str | None:
+    """The word that the browser has answered with; None before that."""
     state = st.session_state.get(_KEY)
     token = state.get("token") if state else None
-    return token if isinstance(token, str) and _FORM.fullmatch(token) else _proposal()
+    return token if isinstance(token, str) and _FORM.fullmatch(token) else None
 
 
 def _proposal() -> str:

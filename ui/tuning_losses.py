@@ -1,0 +1,65 @@
+"""What a fine-tuning learned and what it forgot: losses before and after, from the records of the run."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+import viz
+from ui import resources, tuning_data, tuning_run, worked_tuning
+from ui.components import show
+from ui.resources import ModelRef
+from viz.tuning import before_and_after
+from wording import words
+
+if TYPE_CHECKING:
+    from engine.run_info import RunInfo
+
+say = words("ui.tuning_losses")
+
+Row = tuple[str, float, float, float | None]  # name, before, after, floor
+
+
+def draw(info: "RunInfo", after: ModelRef) -> None:
+    """Bars, and the two differences worked out.
+
+    Args:
+        info: a run that has ended.
+        after: what came of it.
+    """
+    records = resources.run_store().history(info.id)
+    measured = tuning_run.first_and_last(records)
+    if measured is None:
+        return
+    first, last = measured
+    rows: list[Row] = []
+    aim = info.train.aim
+    if aim != "preferences":  # the loss of a preference is another quantity
+        key = "train_loss" if first.get("val_loss") is None else "val_loss"
+        name = say(f"{key}.{aim}", text=tuning_run.title_of(info))
+        rows.append((name, first[key], last[key], None))
+    for name, evals in tuning_run.also_scored(records).items():
+        floor = tuning_data.floor_of(after, info, name)
+        rows.append((say("old", text=tuning_run.old_title(name)), evals[0][1], evals[-1][1], floor))
+    if not rows:
+        return
+    st.subheader(say(f"title.{aim}"))
+    names, before, now, floors = (list(column) for column in zip(*rows, strict=True))
+    show(before_and_after(names, before, now, unit=say("unit"), floors=floors), key=f"tuning_losses_{aim}")
+    if aim == "preferences":
+        st.markdown(say("cost", change=_signed(now[0] - before[0])))
+    elif len(rows) > 1:
+        st.latex(worked_tuning.changes(before[0], now[0], before[1], now[1]))
+        st.markdown(_in_words(before, now))
+    st.caption(say("measured_at", step=last["step"]))
+
+
+def _signed(x: float) -> str:
+    return viz.format_number(x) if x < 0 else f"+{viz.format_number(x)}"
+
+
+def _in_words(before: list[float], now: list[float]) -> str:
+    gained, forgot = before[0] - now[0], now[1] - before[1]
+    numbers = {"gained": viz.format_number(abs(gained)), "forgot": viz.format_number(abs(forgot))}
+    if gained <= 0:
+        return say("nothing_gained", **numbers)
+    return say("gained_and_forgot" if forgot > 0 else "gained_only", **numbers)
