@@ -8,7 +8,7 @@ from wording import words
 
 say = words("engine.gguf_tokenizer")
 
-_CONTROL = 3  # what the file calls a control token
+_PLAIN, _CONTROL = 1, 3  # kinds of token, as the file has them
 
 
 def ends(values: Mapping[str, Any], rows: int) -> dict[str, int]:
@@ -31,6 +31,8 @@ def tokenizer_files(
     merges = [merge.split(" ") for merge in _list(values, "merges", str)]
     if not len(tokens) == len(types) == len(set(tokens)) == rows or any(len(pair) != 2 for pair in merges):
         raise RefusedError(say.later("vocabulary"), n=len(tokens), rows=rows)
+    if odd := [i for i, type_ in enumerate(types) if type_ not in (_PLAIN, _CONTROL)]:
+        raise RefusedError(say.later("token_kind"), token=tokens[odd[0]][:80], kind=types[odd[0]])
     rule = {"add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     byte_level = {"type": "ByteLevel", **rule}
     digits = {"type": "Digits", "individual_digits": True}

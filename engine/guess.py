@@ -18,7 +18,7 @@ from engine import metrics
 from engine.baselines import NAMES, NGrams
 from engine.grammar import story_text
 from engine.oracle import Oracle
-from engine.sampling import next_logits
+from engine.sampling import logits_of_last, next_logits
 from engine.tokenizers import Tokenizer
 from wording import words
 
@@ -200,19 +200,29 @@ class Field:
         return [float(metrics.surprisal(-metrics.entropy(row), "bits")) for row in self.truth]
 
 
-def field(part: Round, counts: NGrams, model: "Transformer", oracle: Oracle | None) -> Field:
-    """Let all other players predict the tokens of a round."""
+def field(
+    part: Round, counts: NGrams, model: "Transformer", oracle: Oracle | None, *, before: Sequence[int] = ()
+) -> Field:
+    """Let all other players predict the tokens of a round; the model reads `before` in front of the text."""
     v = counts.vocab_size
     said = {
         name: [bits(counted(counts, part.before(i), order), part.answer(i)) for i in range(part.n)]
         for order, name in enumerate(NAMES)
     }
-    thought = np.stack([metrics.softmax(next_logits(model, part.before(i)))[:v] for i in range(part.n)])
+    thought = np.stack([metrics.softmax(row)[:v] for row in _logits(part, model, before)])
     said[MODEL] = [bits(row, part.answer(i)) for i, row in enumerate(thought)]
     truth = _truth(part, oracle)
     if truth is not None:
         said[TRUTH] = [bits(row, part.answer(i)) for i, row in enumerate(truth)]
     return Field(said, thought.astype(np.float32), truth)
+
+
+def _logits(part: Round, model: "Transformer", before: Sequence[int]) -> NDArray[np.float32]:
+    """(n,V) the model's, before each token to guess: in one pass where the text fits its context."""
+    ids = [*before, *part.ids[:-1]]
+    if len(ids) > model.config.context_length:
+        return np.stack([next_logits(model, [*before, *part.before(i)]) for i in range(part.n)])
+    return logits_of_last(model, ids, part.n)
 
 
 def _truth(part: Round, oracle: Oracle | None) -> Probs | None:

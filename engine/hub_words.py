@@ -103,6 +103,13 @@ class WordTokenizer(PublishedTokenizer):
         self._describe(name, content, rows, end_id, frame, known)
 
     @cached_property
+    def _control(self) -> dict[str, int]:
+        listed = [one for one in self._content["added_tokens"] if one.get("special")]
+        control = {str(one["content"]): int(one["id"]) for one in listed}
+        control.pop(self._content["model"].get("unk_token"), None)  # which a plain text may give
+        return control
+
+    @cached_property
     def _plain(self) -> "Package":
         """The same, but the spelling of a control token in a text is plain text."""
         package = _opened({**self._content, "model": _without_control(self._content)})
@@ -139,6 +146,12 @@ class WordTokenizer(PublishedTokenizer):
         if "ByteLevel" in self._kinds or not all(int(i) in self._known for i in ids):
             return super().decode(ids)
         return str(self._package.decode([int(i) for i in ids], skip_special_tokens=False))
+
+    def tokens(self, text: str, *, special: bool = False, most: int | None = None) -> list[Token]:
+        """The tokens of a text, or the first `most` of them, and where they lie in it as typed."""
+        text = self.normal(text)
+        cut = self._cut(text, special)
+        return self._tokens(text, cut, 0, len(cut.ids) if most is None else most)
 
     def locate(self, ids: Sequence[int], text: str) -> list[Token]:
         """The tokens with these ids, which are the first of `text`, and where they lie in it as typed."""

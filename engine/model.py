@@ -93,8 +93,6 @@ class Attention(nn.Module):
             q, k = rotate(q, turns), rotate(k, turns)
         if cache is not None:
             k, v = cache.extend(layer, k, v)
-        if self.config.kv_heads != self.config.n_head:  # several query heads share one key/value head
-            k, v = (t.repeat_interleave(self.config.n_head // self.config.kv_heads, dim=1) for t in (k, v))
         heads = self._look(q, k, v, layer, recorder)  # (B,H,T,D)
         return self.out(heads.transpose(1, 2).reshape(B, T, -1))
 
@@ -103,9 +101,15 @@ class Attention(nn.Module):
         T, S = q.shape[2], k.shape[2]
         window = self.config.window(layer)
         narrow = causal and 0 < window < S
-        if recorder is None and not narrow and (T == S or T == 1 or not causal):
-            # the fast path, the same numbers to 1e-5
-            return F.scaled_dot_product_attention(q, k, v, is_causal=causal and T > 1, scale=scale)
+        fast = recorder is None and not narrow and (T == S or T == 1 or not causal)
+        if fast and T == 1:
+            # Heads that share a key/value head ask it together, as if they were positions: nothing is copied.
+            together = q.reshape(q.shape[0], k.shape[1], -1, q.shape[3])  # (B,Hkv,H/Hkv,D)
+            return F.scaled_dot_product_attention(together, k, v, scale=scale).reshape(q.shape)
+        if self.config.kv_heads != self.config.n_head:  # several query heads share one key/value head
+            k, v = (t.repeat_interleave(self.config.n_head // self.config.kv_heads, dim=1) for t in (k, v))
+        if fast:  # the same numbers to 1e-5
+            return F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
         # Row t of the new tokens sits at position S - T + t and sees itself and everything before.
         visible = torch.ones(T, S, dtype=torch.bool, device=q.device).tril(S - T) if causal else None
         if visible is not None and narrow:  # or only the last `window` of those

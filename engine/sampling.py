@@ -148,6 +148,14 @@ def next_logits(model: Transformer, ids: Sequence[int]) -> NDArray:
     return logits
 
 
+@torch.no_grad()
+def logits_of_last(model: Transformer, ids: Sequence[int], n: int) -> NDArray:
+    """Logits (n,V) float32 after each of the last n of some ids, which fit the context, in one pass."""
+    stream = model.stream(torch.tensor([list(ids)], device=model.device))[0, -n:]
+    logits: NDArray = model.read_out(stream).float().cpu().numpy()
+    return logits
+
+
 def generate(
     model: Transformer,
     ids: Sequence[int],

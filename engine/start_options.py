@@ -22,8 +22,8 @@ PRETRAINED = Path(__file__).parent.parent / "pretrained"
 OPTIONS = {
     "start": "train on from this model: a shipped one such as stories-clm, one in the data folder's models/, "
     "or the folder of a checkpoint, of a run or of a Hugging Face model",
-    "pairs": "with --aim answers or preferences: a file of JSON lines (prompt and answer; or prompt, chosen and "
-    "rejected), a CSV with these names in its first line, or stories for built-in ones",
+    "pairs": "with --aim answers or preferences: a file of JSON lines (prompt and answer; or prompt, chosen "
+    "and rejected), a CSV with these names in its first line, or stories for built-in ones",
 }
 _OWN = ("tokenizer", "vocab_size", "size")  # settings that the start decides
 

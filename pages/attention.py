@@ -66,10 +66,13 @@ else:
     overview, large = st.columns([2, 3], gap="large")
     looks = st.container()
 with overview:
+    bright = st.toggle(
+        say("bright"), key="attention_bright", persist_state="session", help=say("bright_help")
+    )
     layer, head = head_grid(
         weights, names, objective=trace.objective, key="attention_heads", first=begin,
         windows=[trace.config.window(layer) for layer in range(n_layer)],
-        packed=head_maps.packed(ref, text, begin, end),
+        packed=head_maps.packed(ref, text, begin, end), bright=bright,
     )  # fmt: skip
     head_maps.downloads(ref, text, begin, end, layer)
 choice.share({"pos": query, "layer": layer + 1, "head": head + 1})
@@ -89,7 +92,7 @@ with large:
     fig = attention_map(
         names, weights[layer, head], objective=trace.objective, query=row,
         key=current("attention_key", best) + start - begin, press=True, first=begin,
-        window=trace.config.window(layer),
+        window=trace.config.window(layer), bright=bright,
     )  # fmt: skip
     show(fig, key="attention_map", on_press=press)
 
@@ -102,7 +105,7 @@ with looks:
             key="attention_key",
             selected=best,
             values=[head_find.written(x) for x in shown.tolist()],
-            colors=[probability_color(x) for x in shown.tolist()],
+            colors=[probability_color(x, bright) for x in shown.tolist()],
             label=say("keys"),
         )
 key = start + (best if chosen is None else chosen)

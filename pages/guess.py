@@ -51,7 +51,10 @@ with right:
         board.totals()
     else:
         st.markdown(say("rules"))
-        st.caption(say("text_stories") if ref.corpus == "stories" else say("text_validation"))
+        if ref.corpus == "stories":
+            st.caption(say("text_stories"))
+        else:
+            st.caption(say("text_validation") if ref.kind == "run" else say("text_published"))
 if board.n:
     left, right = st.columns([3, 2], gap="large")
     with left:

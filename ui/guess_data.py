@@ -17,8 +17,12 @@ say = words("ui.guess_data")
 
 
 def _texts(ref: ModelRef) -> tuple[str, str]:
-    """Training and validation text of a model; of a shipped one as many stories as the app trains on."""
-    if ref.kind == "shipped":
+    """What n-grams are counted in, and a model's validation text.
+
+    For a shipped model as many stories as the app trains on; also for a published one, whose own text nobody
+    has here.
+    """
+    if ref.kind in ("shipped", "hub"):
         return corpus.split(corpus.stories())
     from engine.repeats import spec_of
 
@@ -35,13 +39,13 @@ def counts(ref: ModelRef) -> NGrams:
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def round_of(ref: ModelRef, seed: int) -> Round:
-    """The tokens to guess: of a fresh story if the model learned from stories, else of its validation text.
+    """The tokens to guess: of a run that learned from another text its validation text, else a fresh story.
 
     Raises:
         ValueError: if the validation text is too short.
     """
     tokenizer = resources.tokenizer(ref)
-    if ref.corpus == "stories":
+    if ref.corpus == "stories" or ref.kind in ("shipped", "hub"):
         return guess.story_round(tokenizer, seed, oracle=resources.oracle_for(ref))
     return guess.text_round(tokenizer.encode(_texts(ref)[1]), seed)
 
@@ -50,7 +54,8 @@ def round_of(ref: ModelRef, seed: int) -> Round:
 def field(ref: ModelRef, seed: int) -> Field:
     """What all other players say."""
     model = resources.load(ref).model
-    return guess.field(round_of(ref, seed), counts(ref), model, resources.oracle_for(ref))
+    before = resources.tokenizer(ref).frame[0]
+    return guess.field(round_of(ref, seed), counts(ref), model, resources.oracle_for(ref), before=before)
 
 
 def name_of(ref: ModelRef, seed: int) -> str:

@@ -117,7 +117,7 @@ def partners(chosen: ModelRef) -> list[ModelRef]:
     own = resources.tokenizer(chosen).hash
     others = [ref for ref in resources.available_models(session.owner()) if ref.objective != chosen.objective]
     return sorted(
-        others,
+        filter(resources.has_tokenizer, others),
         key=lambda ref: (
             resources.tokenizer(ref).hash != own,
             ref.kind != chosen.kind,
@@ -233,7 +233,8 @@ def left_ids(ref: ModelRef, masked: ModelRef, text: GapText, place: int) -> tupl
         return None
     if tokenizer.hash == other.hash:
         return tuple(left)
-    data = b"".join(other.token_bytes(token_id) for token_id in left)
+    before = text.tokens[: text.unused + place]  # as typed: a spelling may be lower-cased, or say [UNK]
+    data = b"".join(token.data for token in before if token.byte_end > token.byte_start)
     return tuple(tokenizer.encode(data.decode("utf-8", "ignore")))
 
 

@@ -19,7 +19,8 @@ from wording import words
 
 say = words("ui.infill_view")
 
-TRIED, _DONE = "masking_infill_tried", "_masking_infill_done"
+TRIED = "masking_infill_tried"
+_DONE, _ASKED = "_masking_infill_done", "_masking_infill_asked"
 SIZES = (64, 256, 1024, 4096)
 KEPT = 16  # of several blanks, how many fillings go on to the next one
 SHOWN = 8
@@ -92,17 +93,27 @@ def _fill(ref: ModelRef, text: GapText, hidden: list[int]) -> None:
         if n_read > MOST_WORK:
             st.caption(say("too_much", n=n_read, most=MOST_WORK))
             return
-        asked = st.button(say("try_all", n=tried), key="masking_infill_go", type="primary",
-                          disabled=key in kept)  # fmt: skip
+        st.button(say("try_all", n=tried), key="masking_infill_go", type="primary", disabled=key in kept,
+                  on_click=_ask, args=(key,))  # fmt: skip
         if key not in kept:
             st.caption(say("estimate", left=duration(seconds)))
-    if key not in kept and not asked and seconds > QUICK:
+    if key not in kept and seconds > QUICK and st.session_state.get(_ASKED) != key:
         return
     if key not in kept:
         kept[key] = _try(ref, text, hidden, tried)
         while len(kept) > 8:
             del kept[next(iter(kept))]
     _picture(ref, text, hidden, kept[key])
+
+
+def _ask(key: tuple[Any, ...]) -> None:
+    """Remember what is to be tried, also if this run is started over. For `on_click`."""
+    st.session_state[_ASKED] = key
+
+
+def _stop() -> None:
+    """Try no more. For `on_click`."""
+    st.session_state[_ASKED] = None
 
 
 def _try(ref: ModelRef, text: GapText, hidden: list[int], tried: int) -> Tried:
@@ -112,7 +123,7 @@ def _try(ref: ModelRef, text: GapText, hidden: list[int], tried: int) -> Tried:
     ids, places = [*before, *text.ids], [len(before) + place for place in hidden]
     bar, began = st.empty(), time.monotonic()
     stop = st.empty()
-    stop.button(say("stop"), key="masking_infill_stop")
+    stop.button(say("stop"), key="masking_infill_stop", on_click=_stop)
 
     def tell(done: int, n: int) -> None:
         spent = time.monotonic() - began

@@ -18,8 +18,7 @@ from wording import words
 say = words("ui.inside_lens")
 
 LAYER = "inside_layer"
-WIDE = "inside_lens_wide"  # the place of a map of many layers, which frame.css lets scroll
-ROOM = 540  # pixels for its cells: what the place leaves beside the labels
+WIDE = 760  # pixels of a map of many layers
 BARS = 5
 MOVED = 4  # tokens shown that rose, and that fell
 
@@ -60,8 +59,7 @@ def draw(looked: Looked) -> None:
         )  # fmt: skip
     many = len(looked.columns(int(layer))) <= n_layer
     if many:
-        with st.container(key=WIDE):
-            _map(looked, int(layer), str(shown), room=ROOM)
+        _map(looked, int(layer), str(shown), width=WIDE)
     left, right = st.columns([3, 2], gap="medium")
     with left:
         if not many:

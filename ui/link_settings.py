@@ -69,7 +69,7 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
     "next_token": {"next_token_strip": PLACE, "next_token_stride": OPTION},
     "attention": {
         "attention_part": WORD, "attention_query": PLACE, "attention_heads": HEAD, "attention_key": PLACE,
-        "attention_arithmetic": WORD, "attention_dim": whole(1, 10_000),
+        "attention_arithmetic": WORD, "attention_dim": whole(1, 10_000), "attention_bright": FLAG,
     },
     "inside": {
         "inside_pos": PLACE, "inside_cells": WORD, "inside_layer": whole(0, 500), "inside_off_*": SOME,
@@ -92,6 +92,13 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
         "runs_log_y": FLAG, "runs_bands": FLAG, "runs_smooth": whole(0, 200), "step_stage": WORD,
         "step_row": whole(1, 256), "step_part": WORD, "step_start_*": OPTION, "step_place": PLACE,
         "step_losses": PLACE, "time_place": PLACE, "time_head": HEAD,
+    },
+    "tuning": {
+        "tuning_text": WORD, "tuning_paste": text(LONGEST_TEXT), "tuning_*_pairs": WORD,
+        "tuning_*_paste": text(LONGEST_TEXT), "tuning_part_*": WORD, "tuning_blocks_*": whole(1, 1000),
+        "tuning_steps_*": whole(1, 1_000_000), "tuning_rate_*": number(1e-6, 1.0),
+        "tuning_seed_*": whole(0, 999_999), "tuning_beta_*": number(0.01, 10.0),
+        "tuning_pair_*": whole(0, 100_000), "tuning_dice": whole(0, 99_999),
     },
     "experiments": {"experiments_source_*": WORD, "experiments_reveal_*": FLAG},
     "masking": {

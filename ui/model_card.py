@@ -3,6 +3,7 @@
 import streamlit as st
 
 import viz.models
+from engine.memory import give_back
 from engine.parameter_parts import parameter_parts
 from engine.trace_size import MOST_BYTES, STEP, trace_bytes
 from ui import model_facts, model_shelf, passes, session, worked_models
@@ -69,6 +70,7 @@ def _drop(ref: ModelRef) -> None:
     model_shelf.let_go(ref)
     if ref.large:
         passes.let_go()
+    give_back()
 
 
 def _device(ref: ModelRef) -> None:

@@ -13,6 +13,7 @@ from wording import words
 say = words("ui.model_get")
 
 _OFFER, _SAID = "_models_offer", "_models_said"  # session: what the hub said last; a sentence about it
+_WANTED = "_models_wanted"  # session: whether to ask the hub in this run
 _STARTED = "_models_refused"  # session: why a press started nothing
 
 
@@ -76,13 +77,18 @@ def _hub() -> None:
         with st.form("models_ask", border=False):
             st.text_input(say("name"), key="models_name", persist_state="session", max_chars=200,
                           placeholder=say("example"))  # fmt: skip
-            pressed = st.form_submit_button(say("look"), icon=":material/search:")
-        if pressed:
+            st.form_submit_button(say("look"), icon=":material/search:", on_click=_want, key="models_ask_hub")
+        if st.session_state.pop(_WANTED, False):
             _ask()
         if said := st.session_state.get(_SAID):
             st.error(literal(said))
         if content := st.session_state.get(_OFFER):
             _offer(Offer.from_json(content))
+
+
+def _want() -> None:
+    """For the button: ask further down, where a spinner has its place."""
+    st.session_state[_WANTED] = True
 
 
 def _ask() -> None:

@@ -40,9 +40,10 @@ def _draw(polled: bool) -> None:
     with st.container(border=True, key="models_progress"):
         if found.running:
             st.progress(found.share, text=f"**{name}** · {_how_far(found)}")
-            if st.button(say("stop"), key="models_stop", icon=":material/stop:"):
-                hub_download.cancel(resources.models_folder())
-                st.rerun()
+            st.button(
+                say("stop"), key="models_stop", icon=":material/stop:", on_click=hub_download.cancel,
+                args=(resources.models_folder(),),
+            )  # fmt: skip
         else:
             _ended(found, name)
 
@@ -69,6 +70,7 @@ def _ended(found: Fetch, name: str) -> None:
     if come:
         st.caption(say("kept", done=come / 1e6))
     with st.container(horizontal=True):
-        if st.button(say("delete") if come else say("close"), key="models_close"):
-            hub_download.forget(resources.models_folder())
-            st.rerun()
+        st.button(
+            say("delete") if come else say("close"), key="models_close", on_click=hub_download.forget,
+            args=(resources.models_folder(),),
+        )  # fmt: skip

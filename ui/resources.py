@@ -337,6 +337,15 @@ def tokenizer(ref: ModelRef) -> "Tokenizer":
     return tokenizer_from_json(json.loads((Path(ref.folder) / _DESCRIPTION).read_bytes())["tokenizer"])
 
 
+def has_tokenizer(ref: ModelRef) -> bool:
+    """Whether a model's tokenizer can be read: a published one may need a package that is not here."""
+    try:
+        tokenizer(ref)
+    except ValueError:
+        return False
+    return True
+
+
 def oracle_for(ref: ModelRef) -> "Oracle | None":
     """The exact distribution of the stories, in this model's vocabulary; None if it learned others."""
     return _oracle(ref) if ref.corpus == "stories" else None

@@ -139,12 +139,9 @@ def _pair(before: ModelRef, after: ModelRef, pair: Pair, kind: str) -> None:
         _strip(found, which, resources.tokenizer(before).vocab_size)
     st.caption(say("how_to_read"))
     n, left_out = found.n_counted, len(found.tokens) - found.n_counted
-    places = st.columns(2) if changed else [st.container()]
-    for which, place in zip(("before", "after"), places, strict=False):
-        with place:
-            if changed:
-                st.markdown(say(f"strip.{which}"))
-            st.latex(worked_tuning.answer_loss(found.loss(which) * n, n, left_out))
+    totals = {which: found.loss(which) * n for which in (("before", "after") if changed else ("before",))}
+    st.latex(worked_tuning.answer_loss(totals, n, left_out))
+    st.caption(say("formula", n=n, left_out=left_out))
     _take_away(found, changed)
 
 

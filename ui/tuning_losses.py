@@ -35,7 +35,7 @@ def draw(info: "RunInfo", after: ModelRef) -> None:
     aim = info.train.aim
     if aim != "preferences":  # the loss of a preference is another quantity
         key = "train_loss" if first.get("val_loss") is None else "val_loss"
-        name = say(f"{key}.{aim}", text=tuning_run.title_of(info))
+        name = say(f"new.{key}.{aim}", text=tuning_run.title_of(info))
         rows.append((name, first[key], last[key], None))
     for name, evals in tuning_run.also_scored(records).items():
         floor = tuning_data.floor_of(after, info, name)

@@ -21,6 +21,10 @@ say = words("ui.tuning_pairs")
 KINDS = ("stories", "pasted", "uploaded")
 SEED = 11  # of the built-in pairs
 OWN_HELD_OUT = 0.1  # of own pairs, at least one, if there are several
+EXAMPLE = {
+    "answers": '{"prompt": "What does the cat say?", "answer": "Meow."}',
+    "preferences": '{"prompt": "May I come in?", "chosen": "Please do.", "rejected": "No."}',
+}
 NAMES = {"answers": "Story pairs", "preferences": "Story preferences"}  # as runs keep them
 
 PairAim = Literal["answers", "preferences"]
@@ -73,13 +77,13 @@ class PairChoice:
         """Draw the choice, and what the chosen kind asks for."""
         st.session_state.setdefault(self.key("pairs"), KINDS[0])
         st.selectbox(
-            say("label"), KINDS, format_func=lambda kind: say(f"kind_{self.aim}.{kind}"),
+            say("label"), KINDS, format_func=lambda kind: say(f"kind.{self.aim}.{kind}"),
             key=self.key("pairs"), persist_state="session",
         )  # fmt: skip
         if self.kind == "pasted":
             st.text_area(
                 say(f"paste.{self.aim}"), key=self.key("paste"), height=140, persist_state="session",
-                placeholder=say(f"example.{self.aim}"),
+                placeholder=EXAMPLE[self.aim],
             )  # fmt: skip
         elif self.kind == "uploaded":
             st.file_uploader(

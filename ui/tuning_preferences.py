@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 import viz
 from engine.config import Aim
 from engine.pair_files import Preference
+from engine.tuning_plan import RATES
 from ui import (
     lesson,
+    session,
     tuning_data,
     tuning_losses,
     tuning_models,
@@ -62,7 +64,7 @@ def draw() -> None:
         _settings(ref, pairs, problem)
     with left:
         _picture(ref, info, pairs)
-    _try()
+    _try(ref)
 
 
 def _read() -> tuple[Pairs | None, str]:
@@ -190,11 +192,16 @@ def _set(name: str, new: float) -> None:
     tuning_settings.fill(AIM, **{name: new})
 
 
-def _try() -> None:
-    rate = float(tuning_settings.DEFAULTS[AIM]["rate"])
+def _try(ref: ModelRef) -> None:
+    second = lesson.Step(say("try_fast"), say("ten_times"), _set, ("rate", 10 * RATES[AIM]))
+    answers = next((info for info in tuning_run.mine("answers") if info.has_checkpoint), None)
+    if answers is not None and ref.id != f"run:{answers.id}":
+        second = lesson.Step(
+            say("try_chain"), say("from_answers"), session.choose_model, (f"run:{answers.id}",)
+        )
     lesson.try_this(
         lesson.Step(say("try_beta"), say("large_beta"), _set, ("beta", 1.0)),
-        lesson.Step(say("try_fast"), say("ten_times"), _set, ("rate", 10 * rate)),
+        second,
         lesson.Step(say("try_own"), say("own_pairs"), _own),
         key="tuning_preferences_try",
     )

@@ -145,10 +145,10 @@ def _series(info: "RunInfo", records: list[Record]) -> list[viz.Series]:
     """The loss of what is learned, each step and held out; of texts, also that of what was known before."""
     aim = info.train.aim
     steps, losses = reading.quantity(records, "loss")
-    lines = [viz.Series(say(f"line_{aim}.train"), steps, losses, "train")]
+    lines = [viz.Series(say(f"line.{aim}.train"), steps, losses, "train")]
     at, held_out = reading.quantity(records, "val_loss")
     if len(at):
-        lines.append(viz.Series(say(f"line_{aim}.held_out"), at, held_out, "valid"))
+        lines.append(viz.Series(say(f"line.{aim}.held_out"), at, held_out, "valid"))
     if aim == "preferences":
         return lines
     for look, name in zip(OTHERS, also_scored(records), strict=False):

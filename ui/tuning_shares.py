@@ -20,6 +20,7 @@ say = words("ui.tuning_shares")
 SHOWN = 3  # answers side by side
 PIECE = 0.8  # seconds of writing in one run of the fragment, so that the page stays quick
 POLL = 0.2
+HEIGHT = 190  # pixels of an answer; a long one scrolls
 
 
 def draw(
@@ -55,28 +56,33 @@ def _done(both: list[Answers]) -> bool:
 
 
 def _draw(aim: str, models: Compared, both: list[Answers], judged: bool, waiting: bool) -> None:
+    at = min(len(answers.done) for answers in both)
+    if judged:
+        _shares(aim, both, at)
+    _answers(models, both, min(at, SHOWN), judged)
+    _work(both)  # last: what is drawn already does not turn pale meanwhile
+    if waiting and _done(both):
+        st.rerun()  # no more polls
+
+
+def _work(both: list[Answers]) -> None:
+    """Write for a moment, the same prompts with both models."""
     ends = time.monotonic() + PIECE
     while not _done(both) and time.monotonic() < ends:
         at = min(len(answers.done) for answers in both)
         for answers in both:
             answers.work(at + 1)
-    if waiting and _done(both):
-        st.rerun()  # no more polls
-    at = min(len(answers.done) for answers in both)
-    if not at:
-        return
-    if judged:
-        _shares(aim, both, at)
-    _answers(models, both, min(at, SHOWN), judged)
 
 
 def _shares(aim: str, both: list[Answers], at: int) -> None:
     from engine.tuning_view import share_of
 
-    found = [share_of(answers.done[:at]) for answers in both]
     n = both[0].n
     if at < n:
         st.progress(at / n, text=say("writing", at=at, n=n))
+    if not at:
+        return
+    found = [share_of(answers.done[:at]) for answers in both]
     names = [say("before"), say("after")]
     fig = share_bars(names, [one.share for one in found], [one.error for one in found],
                      unit=say(f"unit.{aim}"))  # fmt: skip
@@ -87,23 +93,23 @@ def _shares(aim: str, both: list[Answers], at: int) -> None:
             f"{which}_yes": one.yes, f"{which}_low": one.interval[0], f"{which}_high": one.interval[1]
         }  # fmt: skip
     st.caption(say(f"counted.{aim}", n=at, **numbers))
-    p, last = found[1].share, found[1]
+    last = found[1]
     st.latex(
         r"\text{" + say("error") + r"} = \sqrt{\frac{p\,(1-p)}{n}} = "
         rf"\sqrt{{\frac{{{last.yes}/{last.n} \cdot {last.n - last.yes}/{last.n}}}{{{last.n}}}}}"
         rf" = {viz.format_number(last.error)}"
     )
-    assert 0 <= p <= 1
 
 
 def _answers(models: Compared, both: list[Answers], n: int, judged: bool) -> None:
-    st.subheader(say("side_by_side"))
+    if n:
+        st.subheader(say("side_by_side"))
     for k in range(n):
         st.markdown(f"**{literal(viz.visible(both[0].done[k].prompt))}**")
         columns = st.columns(2)
         for ref, answers, place, which in zip(models, both, columns, ("before", "after"), strict=True):
             answer = answers.done[k]
-            with place.container(border=True, height="stretch"):
+            with place.container(border=True, height=HEIGHT):
                 mark = "" if not judged else say("good") if answer.good else say("not_good")
                 st.caption(f"{tuning_samples.title(ref, which)}{mark}")
                 tuning_samples.shown(answer.text or say("nothing_written"))

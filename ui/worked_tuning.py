@@ -8,21 +8,24 @@ from wording import words
 say = words("ui.worked_tuning")
 
 
-def answer_loss(total: float, n: int, left_out: int, *, digits: int = 4) -> str:
+def answer_loss(totals: dict[str, float], n: int, left_out: int, *, digits: int = 4) -> str:
     """From the surprise of an answer's tokens to the loss of its pair.
 
     Args:
-        total: sum of -log p over the tokens that count, nats.
+        totals: sum of -log p over the tokens that count, nats; "before", or "before" and "after".
         n: how many these are.
         left_out: tokens of the prompt, which don't count.
         digits: of the loss.
     """
-    n_total = tie(lambda x: x / n, total, digits=digits)
-    return aligned(
-        rf"N &= {n} \quad \text{{{say('left_out', n=left_out)}}}",
+    lines = []
+    for which, total in totals.items():
+        n_total = tie(lambda x: x / n, total, digits=digits)
+        sign = rf"L_{{\text{{{say(f'sign.{which}')}}}}}" if len(totals) > 1 else "L"
+        lines.append(rf"{sign} &= \frac{{{tex(total, n_total)}}}{{{n}}} = {tex(total / n, digits)}")
+    return aligned(  # short lines, for a telephone
         rf"L &= \frac{{1}}{{N}} \sum_{{t\,\in\,\text{{{say('answer')}}}}} -\ln p_t",
-        rf"&= \frac{{{tex(total, n_total)}}}{{{n}}} = {tex(total / n, digits)}"
-        rf"\ \text{{{say('nats_per_token')}}}",
+        rf"N &= {n + left_out} - {left_out} = {n}",
+        *lines,
     )
 
 
@@ -41,13 +44,13 @@ def margin(after: tuple[float, float], before: tuple[float, float], beta: float,
     for name, gain, now, then in zip(("chosen", "rejected"), gains, after, before, strict=True):
         places = tie(lambda a, b: a - b, now, then, digits=n) if now != then else n
         lines += [
-            rf"g_{{\text{{{say(name)}}}}} &= {tex(now, places)} - {_inner(then, places)}",
+            rf"g_{{\text{{{say(f'sign.{name}')}}}}} &= {tex(now, places)} - {_inner(then, places)}",
             rf"&= {tex(gain, n)}",
         ]
     return aligned(  # short lines, for a telephone
-        rf"g &= \ln \pi_{{\text{{{say('after')}}}}} - \ln \pi_{{\text{{{say('before')}}}}}",
+        rf"g &= \ln \pi_{{\text{{{say('sign.after')}}}}} - \ln \pi_{{\text{{{say('sign.before')}}}}}",
         *lines,
-        rf"m &= \beta\,(g_{{\text{{{say('chosen')}}}}} - g_{{\text{{{say('rejected')}}}}})",
+        rf"m &= \beta\,(g_{{\text{{{say('sign.chosen')}}}}} - g_{{\text{{{say('sign.rejected')}}}}})",
         rf"&= {tex(beta)} \cdot ({tex(gains[0], n)} - {_inner(gains[1], n)})",
         rf"&= {tex(beta * (gains[0] - gains[1]), digits)}",
     )
@@ -81,7 +84,7 @@ def changes(new_before: float, new_after: float, old_before: float, old_after: f
     for name, before, after in (("new", new_before, new_after), ("old", old_before, old_after)):
         n = tie(lambda a, b: b - a, before, after, digits=4) if before != after else 4
         lines.append(
-            rf"\Delta L_{{\text{{{say(name)}}}}} &= {tex(after, n)} - {tex(before, n)}"
+            rf"\Delta L_{{\text{{{say(f'sign.{name}')}}}}} &= {tex(after, n)} - {tex(before, n)}"
             rf" = {tex(after - before, 4)}\ \text{{nats}}"
         )
     return aligned(*lines)

@@ -12,13 +12,14 @@ from viz.theme import (
     INK,
     MONO,
     NEUTRAL,
-    PROBABILITY_SCALE,
     cell_points,
     cell_texts,
     color_bar,
     finish,
     frame_cells,
     objective_color,
+    probability_color,
+    probability_scale,
 )
 from wording import words
 
@@ -169,6 +170,7 @@ def attention_map(
     first: int = 0,
     width: int = _WIDTH,
     window: int = 0,
+    bright: bool = False,
 ) -> go.Figure:
     """The weights of one head: rows are queries from top to bottom, columns keys, each row sums to 1.
 
@@ -184,6 +186,7 @@ def attention_map(
         first: position of the first drawn token in its text; if it is not 0, rows may sum to less than 1.
         width: pixels of the map with its labels.
         window: of a causal model, how many tokens a query sees, itself among them; 0 is all before it.
+        bright: whether colours go by the square root, so that small weights show.
 
     Raises:
         ValueError: the matrix doesn't fit the tokens.
@@ -207,7 +210,7 @@ def attention_map(
         y=np.arange(n, dtype=np.int32),
         zmin=0,
         zmax=1,
-        colorscale=PROBABILITY_SCALE,
+        colorscale=probability_scale(bright),
         xgap=1 if n <= 64 else 0,
         ygap=1 if n <= 64 else 0,
         customdata=_pair_hover(tokens, shown, first, window) if named else None,
@@ -217,7 +220,8 @@ def attention_map(
     )
     fig = go.Figure(heat)
     if n <= MAX_PRINTED:
-        fig.add_trace(cell_texts([[_two_decimals(v, short=n > 7) for v in row] for row in shown], shown))
+        printed = [[_two_decimals(v, short=n > 7) for v in row] for row in shown]
+        fig.add_trace(cell_texts(printed, shown, lambda weight: probability_color(weight, bright)))
     if objective == "clm" and n > 1:
         fig.add_trace(_hidden_area(n))
     if 0 < window < n:

@@ -28,6 +28,7 @@ from viz.theme import (
 )
 
 _ROW = 26  # pixels for a row of a map or a bar
+_LABELS = 200  # pixels that labels of rows and the column aside may take
 _PHONE = 230  # pixels that a telephone has for all cells of a row
 MOST_PRESSED = 2000  # cells: so many can be pressed, more would be slow
 
@@ -77,7 +78,7 @@ def cell_map(
     framed: Collection[tuple[int, int]] = (),
     aside: tuple[str, Sequence[str]] | None = None,
     color: str = MODEL,
-    room: int = _PHONE,
+    width: int | None = None,
 ) -> go.Figure:
     """A table of coloured cells, row 0 on top, each with a word or a number in it; a cell can be pressed.
 
@@ -96,7 +97,8 @@ def cell_map(
         framed: cells that came true.
         aside: title and texts of one more column at the right, without a colour.
         color: of the outlines.
-        room: pixels that all cells of a row have at least, where the map has a place that scrolls.
+        width: pixels of the whole map; None is as wide as its place, on a telephone too, so that cells hold
+            few letters. A map with a width scrolls where there is less room.
     """
     shown = np.asarray(values, dtype=np.float32)
     n, k = len(rows), len(columns)
@@ -117,7 +119,7 @@ def cell_map(
             colorbar=_key(unit, colors),
         )
     )
-    letters = _letters(k + (aside is not None), room)
+    letters = _letters(k + (aside is not None), _PHONE if width is None else width - _LABELS)
     words = [[escape(text if _is_number(text) else clip(text, letters)) for text in row] for row in texts]
     fig.add_trace(cell_texts(words, shown, colors.color))
     frame_each(fig, framed, TRUE, width=2)
@@ -126,8 +128,9 @@ def cell_map(
         fig.add_trace(cell_points(said))
     _table_axes(fig, rows, columns, aside, x_title, y_title, letters)
     return finish(
-        fig, height=max(n, 3) * _ROW + 128, alt=alt, hovermode="closest", hoverdistance=-1, showlegend=False
-    )
+        fig, height=max(n, 3) * _ROW + 128, alt=alt, hovermode="closest", hoverdistance=-1, showlegend=False,
+        width=width,
+    )  # fmt: skip
 
 
 def cell_numbers(values: ArrayLike) -> list[list[str]]:

@@ -239,9 +239,14 @@ def color_bar(title: str) -> dict[str, Any]:
     }
 
 
-def probability_color(p: float) -> str:
-    """The colour of a probability, 0 to 1."""
-    return sample_scale(PROBABILITY_COLORS, p)
+def probability_color(p: float, bright: bool = False) -> str:
+    """The colour of a probability, 0 to 1; `bright` as in `probability_scale`."""
+    return sample_scale(PROBABILITY_COLORS, math.sqrt(p) if bright and p > 0 else p)
+
+
+def probability_scale(bright: bool) -> list[list[Any]]:
+    """Places from 0 to 1 and their colours; `bright` goes by the square root, so that small ones show."""
+    return [[place**2, color] for place, color in PROBABILITY_SCALE] if bright else PROBABILITY_SCALE
 
 
 def surprisal_color(x: float, maximum: float) -> str:

@@ -13,7 +13,7 @@ import torch
 from engine import devices
 from engine.config import ModelConfig
 from engine.devices import AUTO, CPU, MPS, Device, choose, place
-from engine.memory import Memory, free_disk, memory
+from engine.memory import Memory, free_disk, give_back, memory
 from engine.model import Transformer
 from engine.parameter_parts import PARTS, memory_bytes, n_parameters, parameter_parts
 from engine.shelf import RESERVE, NotEnoughMemory, Shelf
@@ -185,6 +185,12 @@ def test_the_memory_of_a_model_that_made_room_is_free(small_model: Build) -> Non
     shelf.drop("b")
     gc.collect()
     assert seen() is None
+
+
+def test_memory_that_is_not_used_can_be_given_back_at_any_time() -> None:
+    kept = [bytes(1000) for _ in range(1000)]
+    give_back()
+    assert all(not any(piece) for piece in kept)
 
 
 def test_two_who_ask_at_once_make_it_once() -> None:

@@ -129,6 +129,7 @@ BIG = np.full(WIDTH, 1e6, np.float32)
         ({"tokens": ["a"] * len(vocabulary())}, "vocabulary of 288 tokens doesn't fit"),
         ({"merges": ["a b c"]}, "doesn't fit its merges"),
         ({"merges": 5}, "list tokenizer.ggml.merges is missing"),
+        ({"token_type": [3, 3, 3, 4] + [1] * 284}, "has the token “Ā” of the kind 4, which can't"),
         ({"token_type": ["x"] * 288}, "list tokenizer.ggml.token_type is missing or damaged"),
     ],
     ids=str,

@@ -11,12 +11,15 @@ import torch
 from engine.cache import KVCache
 from engine.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from engine.config import TrainConfig
+from engine.devices import AUTO, CPU, devices, place
+from engine.hub import load_folder
 from engine.metrics import score
 from engine.model import Transformer
 from engine.sampling import generate
 from engine.tokenizers import byte_tokenizer
 from engine.trace import trace
 from engine.training import CheckpointEvent, EvalEvent, StepEvent, train
+from tests.hub_folders import write_llama, write_roberta
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -111,3 +114,74 @@ def test_r11_after_too_large_a_batch_the_next_one_works(small_model: Build) -> N
     with pytest.raises(torch.OutOfMemoryError):
         model(torch.zeros(rows, 16, dtype=torch.int64, device="cuda"))
     assert model(torch.zeros(2, 16, dtype=torch.int64, device="cuda")).isfinite().all()
+
+
+@pytest.fixture(params=[write_llama, write_roberta], ids=["llama", "roberta"])
+def published(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Checkpoint, Checkpoint]:
+    """A tiny published model twice: on the CPU, and where "auto" puts it."""
+    folder = request.param(tmp_path / "published")
+    here, there = load_folder(folder), load_folder(folder)
+    for checkpoint in (here, there):
+        checkpoint.model.eval().requires_grad_(False)
+    placed = place(there.model, AUTO)
+    assert placed.device in devices() and placed.device.label.startswith("GPU · ") and placed.reason == ""
+    assert there.model.device.type == "cuda" and here.model.device.type == "cpu"
+    return here, there
+
+
+def test_a_published_model_computes_as_on_the_cpu(published: tuple[Checkpoint, Checkpoint]) -> None:
+    here, there = published
+    a, b = (trace(one.model, one.tokenizer, "Once upon a time") for one in published)
+    for name in ("logits", "attentions", "residual", "q", "heads"):
+        scale = np.abs(getattr(a, name)).max()
+        assert np.abs(getattr(a, name) - getattr(b, name)).max() <= 1e-3 * scale, name
+    if here.config.objective == "clm":
+        ids = here.tokenizer.encode("Once upon")
+        texts = [
+            [step.id for step in generate(one.model, ids, n_tokens=20, temperature=0)] for one in published
+        ]
+        assert texts[0] == texts[1]
+
+
+def test_a_published_model_moves_there_and_back(published: tuple[Checkpoint, Checkpoint]) -> None:
+    here, there = published
+    there.model.to(CPU)
+    assert all(
+        torch.equal(a, b) for a, b in zip(here.model.parameters(), there.model.parameters(), strict=True)
+    )
+    ids = torch.tensor([here.tokenizer.encode("Once upon a time")])
+    with torch.no_grad():
+        assert torch.equal(here.model(ids), there.model(ids))
+    assert place(there.model, AUTO).device.id == "cuda:0"
+
+
+def test_bf16_gives_nearly_the_same_logits(published: tuple[Checkpoint, Checkpoint]) -> None:
+    if not torch.cuda.is_bf16_supported(including_emulation=False):
+        pytest.skip("this GPU has no bf16")
+    here, there = published
+    ids = torch.tensor([here.tokenizer.encode("Once upon a time")])
+    with torch.no_grad(), torch.autocast("cuda", torch.bfloat16):
+        rounded = there.model(ids.cuda()).float().cpu()
+    with torch.no_grad():
+        exact = here.model(ids)
+    assert (rounded - exact).abs().max() <= 0.05 * exact.abs().max()  # bf16 keeps 8 bits of a number
+
+
+@pytest.mark.parametrize("precision", ["float32", "auto"])
+def test_a_published_model_learns_on(tmp_path: Path, precision: str) -> None:
+    checkpoint = load_folder(write_llama(tmp_path / "published"))
+    model, ids = checkpoint.model.to("cuda"), checkpoint.tokenizer.encode("Once upon a time " * 60)
+    config = TrainConfig(
+        steps=20, batch_size=4, eval_every=10, eval_rows=4, warmup_steps=2, precision=precision,
+        learning_rate=1e-3,
+    )  # fmt: skip
+    losses = [e.loss for e in train(model, ids, ids, config) if isinstance(e, StepEvent)]
+    assert losses[-1] < 0.8 * losses[0] and np.isfinite(losses).all()
+    assert model.device.type == "cuda" and all(p.dtype == torch.float32 for p in model.parameters())
+
+
+def test_what_does_not_fit_stays_on_the_cpu(small_model: Build) -> None:
+    there = devices()
+    full = [device if device.id == CPU else type(device)(device.id, device.name, 0) for device in there]
+    placed = place(small_model(), AUTO, full)
+    assert (placed.device.id, placed.why) == (CPU, "too_small")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine import metrics
 from engine.metrics import (
     bits_per_byte,
     cross_entropy,
@@ -219,3 +220,25 @@ def test_a_stride_that_skips_targets_is_refused(small_model, stride):
 def test_p10_a_masked_model_has_no_score(small_model):
     with pytest.raises(ValueError, match="masked model"):
         score(small_model(objective="mlm"), [1, 2, 3])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_likeliest_are_those_of_a_stable_sort(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    probs = rng.integers(0, 4, rng.integers(1, 40)).astype(float)  # many equal ones
+    for k in (0, 1, 3, len(probs), len(probs) + 2):
+        found = most_likely(probs, k)
+        assert found.ids.tolist() == np.argsort(-probs, kind="stable")[:k].tolist()
+        assert found.tail + found.probs.sum() == pytest.approx(probs.sum())
+
+
+def test_rows_scored_in_parts_are_scored_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    logits, ids = rng.normal(size=(9, 11)).astype(np.float32), rng.integers(0, 11, 9).tolist()
+    at_once = next_token_scores(logits, ids)
+    monkeypatch.setattr(metrics, "ROWS_AT_ONCE", 23)  # two rows
+    parts = next_token_scores(logits, ids)
+    for name in ("log_probs", "ranks", "entropies", "running_perplexity"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(at_once, name))
+    true = [math.log(np.exp(row)[i] / np.exp(row).sum()) for row, i in zip(logits, ids[1:], strict=False)]
+    np.testing.assert_allclose(parts.log_probs, true, atol=1e-6)

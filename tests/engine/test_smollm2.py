@@ -18,6 +18,7 @@ import torch
 from filelock import FileLock
 
 from engine import smollm2, wheel
+from engine.cache import KVCache
 from engine.gguf_file import read_gguf
 from engine.hub import load_folder
 from engine.recorder import Recorder
@@ -97,6 +98,19 @@ def test_logits_and_attention_equal_transformers_on_the_folder(folder, theirs):
     assert len(expected.attentions) == 2
     for mine, other in zip(recorder.kept["weights"], expected.attentions, strict=True):
         assert far(mine, other) <= 1e-5
+
+
+@torch.no_grad()
+def test_a_token_at_a_time_equals_all_at_once_and_the_explicit_path(folder):
+    """Here two query heads share each key/value head: the newest token asks for both at once."""
+    model = load_folder(folder).model
+    ids = torch.randint(0, 288, (2, 30), generator=torch.Generator().manual_seed(4))
+    expected, caches = model(ids), [KVCache(model.config, batch_size=2) for _ in range(2)]
+    for t in range(30):
+        fast = model(ids[:, t : t + 1], cache=caches[0])
+        explicit = model(ids[:, t : t + 1], cache=caches[1], recorder=Recorder())
+        assert far(fast[:, 0], expected[:, t]) <= 1e-5
+        assert far(fast, explicit) <= 1e-5
 
 
 def test_queries_and_keys_are_in_our_order_as_they_were_in_the_file(packed, folder):

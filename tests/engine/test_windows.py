@@ -6,7 +6,7 @@ import torch
 
 from engine import windows
 from engine.metrics import score
-from engine.windows import Window, context_sizes, cut, score_parts, tokens_read
+from engine.windows import Window, context_sizes, cut, score_parts, seconds_per_token, tokens_read
 
 
 @pytest.mark.parametrize("stride", [1, 2, 5, 8])
@@ -47,3 +47,31 @@ def test_parts_are_bounded_and_can_go_on_where_they_stopped(small_model, monkeyp
     np.testing.assert_allclose(np.concatenate([first, rest]), whole, atol=1e-6)
     if at_once == 1:  # one window at a time
         assert [len(part) for part in score_parts(model, ids, plan)] == [w.fresh for w in plan]
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_a_long_window_in_parts_gives_the_same_numbers_and_says_how_far_it_is(
+    small_model, monkeypatch, positions: str
+) -> None:
+    model = small_model(positions=positions)
+    ids = torch.randint(256, (40,), generator=torch.Generator().manual_seed(4)).tolist()
+    plan = cut(40, 16, 8)
+    monkeypatch.setattr(windows, "LOGITS_AT_ONCE", 3 * 256)  # one window at a time, three rows of logits
+    told: list[int] = []
+    whole = np.concatenate(list(score_parts(model, ids, plan, tell=told.append)))
+    assert told == [window.length for window in plan]
+    monkeypatch.setattr(windows, "WORK_AT_ONCE", 0)
+    monkeypatch.setattr(windows, "STEP", 5)
+    told.clear()
+    parts = list(score_parts(model, ids, plan, tell=told.append))
+    assert told[:4] == [5, 5, 5, 1] and sum(told) == tokens_read(plan)
+    assert [len(part) for part in parts] == [window.fresh for window in plan]
+    np.testing.assert_allclose(np.concatenate(parts), whole, atol=1e-5)
+    logits = model(torch.tensor([ids[:16]]))[0].double().log_softmax(-1)
+    np.testing.assert_allclose(parts[0], logits[range(16), ids[1:17]].detach(), atol=1e-5)
+
+
+def test_the_pace_is_measured_on_this_machine(small_model, monkeypatch) -> None:
+    clock = iter([10.0, 14.0])
+    monkeypatch.setattr(windows.time, "monotonic", lambda: next(clock))
+    assert seconds_per_token(small_model(), n=8) == 0.5

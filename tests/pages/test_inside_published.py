@@ -22,6 +22,7 @@ from ui.example_list import EXAMPLES
 
 TEXT = "One day a fox called Lily met another fox, and Lily"
 VIEWS = ["logit-lens", "contributions", "stream", "switch-off"]
+TEXTS = [("llama", "a"), ("llama", "😀 👩‍👩‍👧 é"), ("roberta", TEXT), ("roberta", "x" * 3000)]
 VECTORS = ["look-up", "position", "neighbours", "map", "length"]
 
 
@@ -47,8 +48,7 @@ def looked(folder: Path, text: str = TEXT, hidden: tuple[int, ...] = ()) -> Trac
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("model", ["llama", "roberta"])
-@pytest.mark.parametrize("text", [TEXT, "a", "😀 👩‍👩‍👧 é", "x" * 3000])
+@pytest.mark.parametrize(("model", "text"), TEXTS)
 def test_every_view_opens(open_page: OpenPage, published: Path, view: str, model: str, text: str) -> None:
     at = opened(open_page, "inside", model, text, inside=view)
     assert "stories" not in said(at) and not at.error
@@ -59,8 +59,7 @@ def test_every_view_opens(open_page: OpenPage, published: Path, view: str, model
 
 
 @pytest.mark.parametrize("view", VECTORS)
-@pytest.mark.parametrize("model", ["llama", "roberta"])
-@pytest.mark.parametrize("text", [TEXT, "a", "😀 é", "x" * 3000])
+@pytest.mark.parametrize(("model", "text"), TEXTS)
 def test_every_view_of_vectors_opens(
     open_page: OpenPage, published: Path, view: str, model: str, text: str
 ) -> None:

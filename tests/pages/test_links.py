@@ -41,6 +41,9 @@ NOT_SHARED = {
     r"(training|merges)_encoding|pair_.*(text|paste|encoding)": "belongs to a file, or starts a training",
     r"training_(all|compare)|runs_(chosen|one|first_.*|second_.*|name_.*)": "names runs of one browser",
     r"class_.*": "names runs of one server",
+    r"tuning_run_.*": "names runs of one browser",
+    r"tuning_encoding": "belongs to a file",
+    r"tuning_strip_.*": "only looked at",
     r"experiments_guess_.*": "a prediction is each student's own",
     r"training_delete_.*|training_use_.*": "an act, not a setting",
     r"generation_branch": "names what one person wrote",
@@ -146,7 +149,7 @@ def inputs_on(at: AppTest) -> list[str]:
 
 VIEWS = {
     "tokens": "view", "embeddings": "vectors", "inside": "inside", "training": "watch", "masking": "hide",
-    "generation": "lab", "next_token": "look",
+    "generation": "lab", "next_token": "look", "tuning": "tune",
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import viz
+from viz.theme import probability_color
 
 TOKENS = ["the", "·cat", "·sat", "·on", "the", "·mat", "the"]
 
@@ -184,3 +185,27 @@ def test_a_narrow_map_is_lower_and_its_key_has_fewer_numbers() -> None:
     assert narrow.layout.width == 300
     assert wide.layout.height - narrow.layout.height == wide.layout.width - 300  # no hole above the square
     assert len(narrow.data[0].colorbar.tickvals) < len(wide.data[0].colorbar.tickvals)
+
+
+def test_what_lies_before_a_window_is_hatched_and_no_zero():
+    weights = causal(7)
+    fig = viz.attention_map(TOKENS, weights, objective="clm", window=3)
+    shown = np.asarray(fig.data[0].z)
+    for query in range(7):
+        for key in range(7):
+            assert np.isnan(shown[query, key]) == (key > query or query - key >= 3)
+    assert "looks back at 3 tokens only" in fig.data[0].customdata[6, 1]
+    assert "comes later" in fig.data[0].customdata[1, 6]
+    far = fig.data[-1]
+    assert far.fillpattern.shape == "/"
+    assert (min(far.x), max(far.x), min(far.y), max(far.y)) == (-0.5, 3.5, 2.5, 6.5)
+    masked = viz.attention_map(TOKENS, weights, objective="mlm", window=3)
+    assert not np.isnan(np.asarray(masked.data[0].z)).any()
+
+
+def test_bright_colours_go_by_the_square_root():
+    plain = viz.attention_map(TOKENS, causal(7), objective="clm").data[0].colorscale
+    bright = viz.attention_map(TOKENS, causal(7), objective="clm", bright=True).data[0].colorscale
+    assert [color for _, color in bright] == [color for _, color in plain]
+    np.testing.assert_allclose([place for place, _ in bright], np.square([place for place, _ in plain]))
+    assert probability_color(0.09, bright=True) == probability_color(0.3)

@@ -126,7 +126,7 @@ def test_words_fit_into_their_cells_on_a_telephone(layers):
         assert word.endswith("…") and (len(word) * 7.2 <= 230 / (layers + 1) or len(word) == 2)
 
 
-def test_a_map_with_more_room_shows_longer_words():
+def test_a_map_with_a_width_of_its_own_shows_longer_words():
     def first_word(**more):
         fig = viz.cell_map(
             ["r"], [str(i) for i in range(12)], [[0.5] * 12], texts=[["·princess"] * 12], hover=[[""] * 12],
@@ -134,4 +134,4 @@ def test_a_map_with_more_room_shows_longer_words():
         )  # fmt: skip
         return next(t for t in fig.data if t.type == "scatter" and t.mode == "text").text[0]
 
-    assert first_word() == "·…" and first_word(room=540) == "·prin…"
+    assert first_word() == "·…" and first_word(width=760) == "·prin…"

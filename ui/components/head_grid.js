@@ -35,8 +35,9 @@ export default function (component) {
       show(grid)
     })
   }
-  grid.palette = ramp(data.colors)
-  root.querySelector(".ramp").style.background = `linear-gradient(to right, ${data.colors.join(", ")})`
+  grid.palette = ramp(data.colors, data.stops)
+  const stops = data.colors.map((color, i) => `${color} ${data.stops[i] * 100}%`)
+  root.querySelector(".ramp").style.background = `linear-gradient(to right, ${stops.join(", ")})`
   root.querySelector(".masked").hidden = !data.causal
   grid.words = data.words
   for (const name of ["zero", "save"]) root.querySelector("." + name).textContent = data.words[name]
@@ -94,12 +95,15 @@ function reveal(grid, layer) {
     grid.board.scrollTop = bottom - grid.board.clientHeight
 }
 
-function ramp(colors) {
+// The colour of each byte: `stops` say at which share of 1 each of the colours stands.
+function ramp(colors, places) {
   const stops = colors.map(c => [1, 3, 5].map(at => parseInt(c.slice(at, at + 2), 16)))
   return Array.from({ length: 256 }, (_, v) => {
-    const place = v / 255 * (stops.length - 1)
-    const low = Math.min(Math.floor(place), stops.length - 2)
-    return stops[low].map((c, i) => Math.round(c + (stops[low + 1][i] - c) * (place - low)))
+    const share = v / 255
+    let low = 0
+    while (low < stops.length - 2 && places[low + 1] <= share) low++
+    const along = (share - places[low]) / (places[low + 1] - places[low])
+    return stops[low].map((c, i) => Math.round(c + (stops[low + 1][i] - c) * along))
   })
 }
 

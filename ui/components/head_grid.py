@@ -9,7 +9,7 @@ import streamlit as st
 from numpy.typing import ArrayLike
 
 from ui.components._shared import asset, current, told
-from viz.theme import PROBABILITY_COLORS
+from viz.theme import PROBABILITY_COLORS, probability_scale
 from wording import words
 
 say = words("ui.component_head_grid")
@@ -55,6 +55,7 @@ def head_grid(
     first: int = 0,
     windows: Sequence[int] = (),
     packed: str | None = None,
+    bright: bool = False,
 ) -> tuple[int, int]:
     """Draws every head small, row 0 (the first query) on top; returns the chosen (layer, head), from 0.
 
@@ -67,6 +68,7 @@ def head_grid(
         first: position of the first token, for that line too.
         windows: (L,) how many tokens a query sees, itself among them; 0: all before it. () is 0 everywhere.
         packed: what `pack` made of these weights before, so that it need not be done again.
+        bright: whether colours go by the square root, so that small weights show.
     """
     n_layer, n_head, n, _ = np.shape(attentions)
     causal = objective == "clm"
@@ -81,6 +83,7 @@ def head_grid(
         "first": first,
         "words": say.table("words"),
         "colors": list(PROBABILITY_COLORS),
+        "stops": [place for place, _ in probability_scale(bright)],
         **told(key, start, valid=layer < n_layer and head < n_head),
     }
     _COMPONENT(key=key, data=data, on_selected_change=lambda: None)
