@@ -281,5 +281,5 @@ def log_probs_of(model: Transformer, inputs: Tensor, targets: Tensor, rows_at_on
         rows, wanted = (
             part[at : at + rows_at_once].flatten(0, 1).to(model.device) for part in (inputs, targets)
         )
-        parts.append(answer_log_probs(model(rows), wanted).view(-1, 2).double().cpu())
+        parts.append(answer_log_probs(model(rows), wanted).view(-1, 2).cpu().double())
     return torch.cat(parts)

@@ -67,7 +67,8 @@ class Board:
 def standings(store: RunStore, owner: str = "") -> list[Board]:
     """A board for each text with a score, the one with the most runs first.
 
-    A run without validation, before its first evaluation, or with damaged files is left out. Only names are
+    A run without validation, before its first evaluation, or with damaged files is left out, and so is one
+    that starts from a trained model: what it scores, it did not learn on this text alone. Only names are
     given, nothing that tells whose a run is but whether it is the asker's own.
 
     Args:
@@ -76,6 +77,8 @@ def standings(store: RunStore, owner: str = "") -> list[Board]:
     """
     groups: dict[tuple[str, float, str], list[tuple[float, int, RunInfo]]] = {}
     for info in store.list():
+        if info.start:
+            continue
         found = best(store.history(info.id), info.model.objective)
         key = _key(info)
         if found is not None and key is not None:

@@ -24,9 +24,9 @@ class Rotary(JsonSettings):
             arXiv:2407.21783): pairs of more than `high` turns in `first_length` positions keep their speed,
             those of less than `low` turns are slowed by all of `stretch`. 0 slows every pair alike
             (Chen et al. 2023, arXiv:2306.15595).
-        ramp: between `low` and `high` turns the slowing grows evenly with the "turns", as in Llama 3.1, or from
-            pair to pair, as YaRN has it (Peng et al. 2023, arXiv:2309.00071), there between two "whole" pairs
-            or just where `low` and `high` fall ("pairs").
+        ramp: between `low` and `high` turns the slowing grows evenly with the "turns", as in Llama 3.1, or
+            from pair to pair, as YaRN has it (Peng et al. 2023, arXiv:2309.00071), there between two "whole"
+            pairs or just where `low` and `high` fall ("pairs").
         swell: factor of the turned queries and keys (YaRN's attention factor).
     """
 

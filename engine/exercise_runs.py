@@ -75,10 +75,10 @@ def look(task: RunTask, runs: Iterable["RunInfo"], history: History) -> Found:
 
     Args:
         task: what is asked.
-        runs: the person's own; those that came out of a file don't count.
+        runs: the person's own; those that came out of a file or began with a trained model don't count.
         history: run id -> records, see `engine.runs`.
     """
-    mine = [run for run in runs if not run.imported]
+    mine = [run for run in runs if not run.imported and not run.start]
     kinds = {
         "unigram": lambda: _below_unigram(mine, history, "clm"),
         "masked": lambda: _below_unigram(mine, history, "mlm"),

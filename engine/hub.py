@@ -87,5 +87,5 @@ def _filled(planned: HubPlan) -> Transformer:
 
 
 def _all_finite(weights: torch.Tensor) -> bool:
-    """Whether all are numbers; their sum tells it, ten times as fast as a look at each, unless it overflows."""
+    """Whether all are numbers; their sum, if it doesn't overflow, tells it faster than a look at each."""
     return bool(weights.sum().isfinite()) or bool(weights.isfinite().all())

@@ -130,8 +130,18 @@ class WordTokenizer(PublishedTokenizer):
         return token.encode("utf-8", "replace")
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
-        """Ids of a text, without the ids that the model wants at its start and end."""
-        return self._cut(self.normal(text), special).ids
+        """Ids of a text, without the ids that the model wants at its start and end.
+
+        Raises:
+            ValueError: if the tokenizer drops all of a text that is not empty, as WordPiece does with blanks.
+        """
+        text = self.normal(text)
+        return self._something(text, self._cut(text, special)).ids
+
+    def _something(self, text: str, cut: _Cut) -> _Cut:
+        if text and not cut.ids:
+            raise ValueError(say("nothing_left", name=self.name))
+        return cut
 
     def _encode_plain(self, text: str) -> list[int]:
         return self.encode(text)
@@ -148,7 +158,10 @@ class WordTokenizer(PublishedTokenizer):
         return str(self._package.decode([int(i) for i in ids], skip_special_tokens=False))
 
     def tokens(self, text: str, *, special: bool = False, most: int | None = None) -> list[Token]:
-        """The tokens of a text, or the first `most` of them, and where they lie in it as typed."""
+        """The tokens of a text, or the first `most` of them, and where they lie in it as typed.
+
+        None if the tokenizer drops all of it, so that parts of a text can be cut one by one.
+        """
         text = self.normal(text)
         cut = self._cut(text, special)
         return self._tokens(text, cut, 0, len(cut.ids) if most is None else most)
@@ -163,7 +176,7 @@ class WordTokenizer(PublishedTokenizer):
 
     def _ending(self, text: str, most: int) -> tuple[list[Token], int]:
         text = self.normal(text)
-        cut = self._cut(text)
+        cut = self._something(text, self._cut(text))
         before = max(0, len(cut.ids) - most)
         return self._tokens(text, cut, before, len(cut.ids)), before
 

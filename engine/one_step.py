@@ -197,7 +197,8 @@ def step_of_run(checkpoint: str | Path) -> Stepper:
     """From a checkpoint in a run's folder: with its optimizer state the very step that the run takes there.
 
     Raises:
-        ValueError: one sentence, if the checkpoint or the run's folder is damaged or gone.
+        ValueError: one sentence, if the checkpoint or the run's folder is damaged or gone, or the run learns
+            from pairs.
     """
     saved = load_checkpoint(checkpoint)
     folder, device = Path(checkpoint).parents[1], str(saved.info.get("device", "cpu")).split(":")[0]
@@ -205,8 +206,10 @@ def step_of_run(checkpoint: str | Path) -> Stepper:
     saved.model.to(device if there else "cpu")
     try:
         settings = read_json(folder / "run.json")
-        ids, _ = run_ids(folder, settings["corpus"], saved.tokenizer)
         config = TrainConfig.from_json(settings["train"])
+        if config.aim != "text":
+            raise ValueError(say("only_a_text"))
+        ids, _ = run_ids(folder, settings["corpus"], saved.tokenizer)
     except (OSError, KeyError) as error:
         raise ValueError(say("text_unreadable", name=folder.name)) from error
     return _stepper(saved, ids, config, same_device=there)

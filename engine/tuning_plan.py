@@ -2,9 +2,12 @@
 
 from engine.config import Aim, TrainConfig
 
-# What was tried, and what came of it, stands in docs/tuning.md.
-RATES: dict[Aim, float] = {"text": 1e-3, "answers": 1e-3, "preferences": 1e-4}
-STEPS: dict[Aim, int] = {"text": 200, "answers": 150, "preferences": 100}
+# What came of them with stories-clm and seed 0, in 100 samples for held-out heroes, and on ordinary stories,
+# whose loss is 0.435 nats before. Answers, whole model: 0 % follow their prompt before, 94 % after; stories
+# 1.72. Preferences, whole model: 7 % of the openings are wanted before, 99 % after; stories 0.473. The last
+# two blocks alone, at 1e-3: 99 % and 0.529.
+RATES: dict[Aim, float] = {"text": 1e-3, "answers": 3e-3, "preferences": 3e-4}
+STEPS: dict[Aim, int] = {"text": 200, "answers": 400, "preferences": 100}
 BATCH_SIZE = 8
 BETA = 0.1
 N_PAIRS: dict[Aim, int] = {"answers": 600, "preferences": 400}  # built-in ones to learn from

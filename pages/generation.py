@@ -89,13 +89,13 @@ def view(name: str, ref: ModelRef, prompt: str) -> None:
         raise ValueError(trouble)
     chat_switch(ref)
     given = prompt_of(ref, prompt)
+    framed_tokens(ref, given)
     if name == "write":
         write(ref, given)
     elif name == "strategies":
         strategies_view(ref, given)
     else:
         one_moment(name, ref, given)
-    framed_tokens(ref, given)
 
 
 def one_moment(name: str, ref: ModelRef, given: Prompt) -> None:

@@ -155,17 +155,22 @@ def lessons(model: Transformer, tokenizer: Tokenizer, recipe: TrainConfig, text:
 def measure(name: str, folder: Path, text: Corpus) -> StoryReport | TextReport:
     """Measure a model and its history, as they lie in their folders, and write what came out."""
     saved, made = load_checkpoint(folder / name), MODELS[name]
+    curve = folder / name / "metrics.jsonl"  # of the training itself; saving again replaces the whole folder
+    learned = curve.read_bytes() if curve.exists() else None
     recipe, report = saved.train_config, None
     assert recipe is not None  # `make` wrote it
     if made.source == "stories":
         samples = 40 if made.objective == "clm" else 0
         report = story_report(saved.model, saved.tokenizer, n_rows=200, n_samples=samples)
-        write_curve(name, folder, recipe, text)
     else:
         report = text_report(saved.model, saved.tokenizer, text, n_samples=40)
     info = {**saved.info, "report": report.to_json()}
     checkpoint = Checkpoint(saved.model, saved.tokenizer, step=saved.step, train_config=recipe, info=info)
     save_checkpoint(folder / name, checkpoint, dtype="float16")
+    if made.source == "stories":
+        write_curve(name, folder, recipe, text)
+    elif learned is not None:
+        curve.write_bytes(learned)
     write_cards(folder / name, checkpoint, made_from(name))
     return report
 

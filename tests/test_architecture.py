@@ -18,17 +18,20 @@ FLOORS = (
     "config tokens tokenizer tokenizers vocabularies ranks download token_costs metrics windows compact "
     "rules rule_effects exercise typed marking lattice reading verdict folders owners progress classes "
     "records energy processes cache recorder rotary seed_spread setting_checks first_weights hub_files "
-    "pair_files framing hub_bpe hub_tokenizer hub_frame hub_vocabulary hub_words hub_settings hub_shapes hub_layout hub_families hub_plan trace_size view chat memory "
+    "pair_files framing hub_bpe hub_tokenizer hub_frame hub_vocabulary hub_words hub_settings hub_shapes "
+    "hub_layout hub_families hub_plan trace_size view chat memory "
     "shelf parameter_parts refused "
     "hub_offer hub_remote hub_download hub_worker gguf_file gguf_tokenizer gguf_llama wheel smollm2",
     "events checks schedule parallel precision evaluation corpus grammar automaton legality batches model "
     "optimizers dice stages merges own_vocabularies run_sets story_pairs instructions preferences aims "
     "trained_part",
     "devices scaling predictions trace heads inside ablation embeddings compare sampling waterfall search "
-    "row_reading strategies training checkpoint_files checkpoint_list checkpoints tuning_start baselines hub oracle gaps "
+    "row_reading strategies training checkpoint_files checkpoint_list checkpoints tuning_start baselines "
+    "hub oracle gaps "
     "mask_draws pseudo objectives fill infill fill_scores contexts floor plan samples moments "
     "story_report worked_sums worked_vectors worked_text worked_scaling",
-    "tuning_data tuning_size tuning_view tuning_plan start_options run_setup run_options command_line experiments outcomes study_laws findings run_folder runs worker "
+    "tuning_data tuning_size tuning_view tuning_plan start_options run_setup run_options command_line "
+    "experiments outcomes study_laws findings run_folder runs worker "
     "repeats one_step run_spec run_info run_queue run_reader run_session run_log run_measures heartbeat "
     "bundles bundle_checks board class_rows exercise_tokens exercise_targets exercise_probability "
     "exercise_loss exercise_sampling exercise_attention exercise_training exercise_runs exercise_list "

@@ -26,6 +26,7 @@ VIEWS = {  # page and name in the address -> the table of what may stand there
     ("generation", "lab"): "pages.generation:view",
     ("training", "watch"): "pages.training:views",
     ("masking", "hide"): "pages.masking:views",
+    ("tuning", "tune"): "pages.tuning:views",
 }
 LISTS = {
     ("examples", "example"): EXAMPLES,

@@ -86,7 +86,11 @@ EXCEPT: dict[str, dict[str, str]] = {
     },
     "viz/masking.py": {"not scored": "a name of a group, said by the text file"},
     "ui/link_panel.py": {"streamlit run app.py --server.address 0.0.0.0": "a command"},
-    "ui/inside_parts.py": {"norm bias": "a kind of part", "attention bias": "a kind of part"},
+    "ui/inside_parts.py": {
+        "norm bias": "a kind of part",
+        "attention bias": "a kind of part",
+        "head bias": "a kind of part",
+    },
 }
 
 

@@ -1,6 +1,7 @@
 """Worked examples about writing: cropping to the context, and the loop that generation is."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -14,6 +15,9 @@ from ui.example_text import Chip
 from ui.resources import ModelRef
 from viz import distribution_bars, visible
 from wording import words
+
+if TYPE_CHECKING:
+    from engine.sampling import Step
 
 say = words("ui.example_write")
 _TURNS = "_example_turns"
@@ -165,32 +169,31 @@ def _cumulative(names: list[str], probs: list[float], u: float, picked: int) -> 
         st.caption(say("line_note", u=f"{u:.4f}"))
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
-def _drawn(ref: ModelRef, prompt: tuple[int, ...], t: float, seed: int, n: int) -> tuple[int, ...]:
-    """Ids of the first n turns: those before are remembered, so that a press costs one turn."""
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _turn(
+    ref: ModelRef, prompt: tuple[int, ...], t: float, seed: int, n: int
+) -> "tuple[tuple[int, ...], Step]":
+    """Ids of the first n turns, and the turn after them: what was drawn before is remembered."""
     from engine.sampling import generate
 
-    if not n:
-        return ()
-    before = _drawn(ref, prompt, t, seed, n - 1)
+    drawn: tuple[int, ...] = ()
+    if n:
+        before, last = _turn(ref, prompt, t, seed, n - 1)
+        drawn = (*before, last.id)
     model = resources.load(ref).model
-    step = next(generate(model, [*prompt, *before], n_tokens=1, temperature=t, seed=seed, skip=n - 1))
-    return (*before, step.id)
+    return drawn, next(generate(model, [*prompt, *drawn], n_tokens=1, temperature=t, seed=seed, skip=n))
 
 
 def _real_loop(ref: ModelRef) -> None:
     """The same loop with the chosen model and the text of the sidebar."""
     from engine.metrics import tail_of
-    from engine.sampling import generate
 
     with frame.inputs():
         t, seed = _settings()
     n = _buttons()
-    model = resources.load(ref).model
     window = passes.window(ref, session.text())
     prompt = [token.id for token in window.tokens]
-    drawn = _drawn(ref, tuple(prompt), t, seed, n)
-    now = next(generate(model, [*prompt, *drawn], n_tokens=1, temperature=t, seed=seed, skip=n))
+    drawn, now = _turn(ref, tuple(prompt), t, seed, n)
     names, ids, n_rest = frame.likeliest(ref, np.log(np.maximum(now.probs, 1e-300)), also=now.id)
     probs = [float(now.probs[i]) for i in ids]
     at = ids.index(now.id)

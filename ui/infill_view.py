@@ -20,7 +20,7 @@ from wording import words
 say = words("ui.infill_view")
 
 TRIED = "masking_infill_tried"
-_DONE, _ASKED = "_masking_infill_done", "_masking_infill_asked"
+_DONE, _ASKED, _SPEED = "_masking_infill_done", "_masking_infill_asked", "_masking_infill_speed"
 SIZES = (64, 256, 1024, 4096)
 KEPT = 16  # of several blanks, how many fillings go on to the next one
 SHOWN = 8
@@ -89,18 +89,21 @@ def _fill(ref: ModelRef, text: GapText, hidden: list[int]) -> None:
         key = (ref, tuple(text.ids), tuple(hidden), tried)
         kept: dict[Any, Tried] = st.session_state.setdefault(_DONE, {})
         n_read = tried * (len(text.ids) - hidden[0])
-        seconds = n_read * ref.n_params / SPEED
+        seconds = n_read * ref.n_params / float(st.session_state.get(_SPEED, SPEED))
         if n_read > MOST_WORK:
             st.caption(say("too_much", n=n_read, most=MOST_WORK))
             return
         st.button(say("try_all", n=tried), key="masking_infill_go", type="primary", disabled=key in kept,
                   on_click=_ask, args=(key,))  # fmt: skip
+        estimate = st.empty()
         if key not in kept:
-            st.caption(say("estimate", left=duration(seconds)))
+            estimate.caption(say("estimate", left=duration(seconds)))
     if key not in kept and seconds > QUICK and st.session_state.get(_ASKED) != key:
         return
     if key not in kept:
         kept[key] = _try(ref, text, hidden, tried)
+        st.session_state[_SPEED] = n_read * ref.n_params / kept[key].seconds  # as busy as the machine is
+        estimate.empty()
         while len(kept) > 8:
             del kept[next(iter(kept))]
     _picture(ref, text, hidden, kept[key])

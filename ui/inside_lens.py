@@ -59,7 +59,8 @@ def draw(looked: Looked) -> None:
         )  # fmt: skip
     many = len(looked.columns(int(layer))) <= n_layer
     if many:
-        _map(looked, int(layer), str(shown), width=WIDE)
+        with st.container(key="inside_lens_place"):  # frame.css lets it scroll
+            _map(looked, int(layer), str(shown), width=WIDE)
     left, right = st.columns([3, 2], gap="medium")
     with left:
         if not many:

@@ -91,8 +91,9 @@ def seconds(looked: Looked) -> float:
     tokens = min(len(looked.trace.ids), most_read(ref))
     n = config.n_layer * (config.n_head + 2)
     inside = ref.n_params - config.vocab_size * config.d_model  # a tied head counts once
+    # few tokens at once: half the speed of training
     work = 2 * tokens * n * (inside / 2 + config.vocab_size * config.d_model)
-    return work / FLOPS_PER_SECOND + n * config.n_layer / 2 * SECONDS_PER_BLOCK
+    return 2 * work / FLOPS_PER_SECOND + n * config.n_layer / 2 * SECONDS_PER_BLOCK
 
 
 def want_the_most_missed(ref: ModelRef, text: str) -> None:

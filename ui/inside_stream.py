@@ -1,5 +1,7 @@
 """The residual stream on the screen: how long it is, and how much each half of a block adds."""
 
+from typing import Any
+
 import streamlit as st
 from numpy.typing import NDArray
 
@@ -25,9 +27,14 @@ SHOWN = {
 }
 
 
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _stream(_looked: Looked, about: tuple[Any, ...]) -> Stream:
+    return stream(_looked.trace)
+
+
 def draw(looked: Looked) -> None:
     """The whole view."""
-    found = stream(looked.trace)
+    found = _stream(looked, (looked.ref, looked.text, looked.trace.hidden))
     shown = st.segmented_control(
         say("cells"), list(SHOWN), default="length", required=True, key="inside_stream_shown",
         persist_state="session", format_func=say.table("shown").__getitem__,

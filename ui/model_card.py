@@ -6,7 +6,7 @@ import viz.models
 from engine.memory import give_back
 from engine.parameter_parts import parameter_parts
 from engine.trace_size import MOST_BYTES, STEP, trace_bytes
-from ui import model_facts, model_shelf, passes, session, worked_models
+from ui import model_facts, model_shelf, passes, resources, session, worked_models
 from ui.components import show
 from ui.model_facts import Facts
 from ui.model_list import megabytes
@@ -28,6 +28,10 @@ def draw(ref: ModelRef) -> None:
         return
     st.subheader(literal(ref.label))
     _buttons(ref)
+    try:
+        resources.tokenizer(ref)
+    except ValueError as error:  # it may need a package that isn't here
+        st.warning(literal(str(error)))
     about, parts = st.columns(2, gap="large")
     with about:
         st.markdown(_table(ref, found))

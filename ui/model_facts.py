@@ -10,6 +10,7 @@ import streamlit as st
 from engine import smollm2
 from engine.config import ModelConfig
 from engine.hub_plan import look
+from engine.hub_tokenizer import load_tokenizer
 from engine.tokens import repair_text
 from ui import resources
 from ui.resources import ModelRef
@@ -118,7 +119,7 @@ def _why(folder: Path) -> tuple[str, str]:
     if n_odd:
         return name, say("odd_name")
     try:
-        look(folder)
+        load_tokenizer(folder, look(folder).config.vocab_size)
     except ValueError as error:
         return name, str(error)
     except OSError as error:

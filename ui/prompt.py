@@ -112,7 +112,7 @@ def framed_tokens(ref: ModelRef, prompt: Prompt) -> None:
         return
     data_of = resources.tokenizer(ref).token_bytes
     shown = prompt.ids
-    with st.expander(say("reads", n=len(prompt.ids)), expanded=len(shown) <= _SHOWN):
+    with st.expander(say("reads", n=len(prompt.ids)), expanded=False):
         if len(shown) > 2 * _SHOWN:
             st.caption(say("some", n=_SHOWN))
             shown = [*shown[:_SHOWN], *shown[-_SHOWN:]]

@@ -171,8 +171,10 @@ def model_folders() -> list[Path]:
 
 def hub_model(folder: Path) -> ModelRef | None:
     """The published model in a folder; None if it can't be opened: `engine.hub_plan.look` says why."""
-    if repair_text(folder.name)[1]:
-        return None  # a name that is no text can't stand on a screen
+    if repair_text(folder.name)[1] or not (folder / "tokenizer.json").is_file():
+        return (
+            None  # a name that is no text can't stand on a screen, and without its words a model says nothing
+        )
     try:
         stamp = tuple(
             (path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _model_files(folder)
@@ -257,7 +259,7 @@ def embedding_of(ref: ModelRef) -> NDArray[np.float32]:
     Of a published model they are those of the model in memory, so that nothing keeps it there twice.
     """
     if ref.kind != "hub":
-        return _read_embedding(ref)
+        return (_read_large_embedding if ref.large else _read_embedding)(ref)
     vectors = load(ref).model.embedding.weight.detach().cpu().numpy().view()
     vectors.setflags(write=False)
     return vectors
@@ -265,6 +267,16 @@ def embedding_of(ref: ModelRef) -> NDArray[np.float32]:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _read_embedding(ref: ModelRef) -> NDArray[np.float32]:
+    return _embedding_in_file(ref)
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _read_large_embedding(ref: ModelRef) -> NDArray[np.float32]:
+    """Each takes 100 MB and more."""
+    return _embedding_in_file(ref)
+
+
+def _embedding_in_file(ref: ModelRef) -> NDArray[np.float32]:
     """From the file, without the rest of the model."""
     from engine.checkpoint_files import read_embedding
 

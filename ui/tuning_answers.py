@@ -176,7 +176,7 @@ def _take_away(found: Read, changed: bool) -> None:
     table = pd.DataFrame(columns)
     st.download_button(
         say("numbers"), lambda: table_csv(table), file_name="pair.csv", mime="text/csv",
-        key="tuning_pair_csv", icon=":material/download:", type="tertiary", on_click="ignore",
+        key="tuning_csv", icon=":material/download:", type="tertiary", on_click="ignore",
     )  # fmt: skip
 
 

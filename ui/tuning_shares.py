@@ -11,7 +11,6 @@ from ui import tuning_data, tuning_samples
 from ui.components import show
 from ui.tuning_data import Answers
 from ui.tuning_models import Compared
-from ui.words import literal
 from viz.tuning import share_bars
 from wording import words
 
@@ -59,7 +58,7 @@ def _draw(aim: str, models: Compared, both: list[Answers], judged: bool, waiting
     at = min(len(answers.done) for answers in both)
     if judged:
         _shares(aim, both, at)
-    _answers(models, both, min(at, SHOWN), judged)
+    _answers(aim, models, both, min(at, SHOWN), judged)
     _work(both)  # last: what is drawn already does not turn pale meanwhile
     if waiting and _done(both):
         st.rerun()  # no more polls
@@ -101,15 +100,15 @@ def _shares(aim: str, both: list[Answers], at: int) -> None:
     )
 
 
-def _answers(models: Compared, both: list[Answers], n: int, judged: bool) -> None:
+def _answers(aim: str, models: Compared, both: list[Answers], n: int, judged: bool) -> None:
     if n:
         st.subheader(say("side_by_side"))
     for k in range(n):
-        st.markdown(f"**{literal(viz.visible(both[0].done[k].prompt))}**")
+        tuning_samples.shown(both[0].done[k].prompt)
         columns = st.columns(2)
         for ref, answers, place, which in zip(models, both, columns, ("before", "after"), strict=True):
             answer = answers.done[k]
             with place.container(border=True, height=HEIGHT):
-                mark = "" if not judged else say("good") if answer.good else say("not_good")
+                mark = (say(f"good.{aim}") if answer.good else say(f"not_good.{aim}")) if judged else ""
                 st.caption(f"{tuning_samples.title(ref, which)}{mark}")
                 tuning_samples.shown(answer.text or say("nothing_written"))

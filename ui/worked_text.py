@@ -181,6 +181,8 @@ def pieces(parts: tuple[list[float], list[float]], unit: str, *, digits: int = 4
         if 1 < len(part) <= most:
             n_terms = tie(lambda *xs: sum(xs), *part, digits=n)
             terms = " + ".join(tex(x, n_terms) for x in part) + " = "
+            if len(part) > 2:  # too long for one line
+                terms = terms.removesuffix("= ") + r"\\ &= "
         elif len(part) > most:
             terms = rf"\sum_{{i=1}}^{{{len(part)}}} -\ln p_i = ".replace(
                 r"\ln", r"\ln" if unit == "nats" else r"\log_2"

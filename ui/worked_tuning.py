@@ -51,7 +51,7 @@ def margin(after: tuple[float, float], before: tuple[float, float], beta: float,
         rf"g &= \ln \pi_{{\text{{{say('sign.after')}}}}} - \ln \pi_{{\text{{{say('sign.before')}}}}}",
         *lines,
         rf"m &= \beta\,(g_{{\text{{{say('sign.chosen')}}}}} - g_{{\text{{{say('sign.rejected')}}}}})",
-        rf"&= {tex(beta)} \cdot ({tex(gains[0], n)} - {_inner(gains[1], n)})",
+        rf"&= {beta:g} \cdot ({tex(gains[0], n)} - {_inner(gains[1], n)})",
         rf"&= {tex(beta * (gains[0] - gains[1]), digits)}",
     )
 

@@ -77,7 +77,7 @@ def angle(t: int, pair: int, width: int, rotary: Rotary = PLAIN, *, digits: int 
         digits: of the angle.
     """
     base = f"{rotary.base:.0f}" if rotary.base == round(rotary.base) else repr(rotary.base)
-    d = r"d_{\text{head}}" if rotary.share == 1 else r"d_{\text{rot}}"
+    d = r"d_{\text{head}}" if rotary.share == 1 else r"d_{\mathrm{rot}}"
     speed, plain = float(speeds(width, rotary)[pair]), rotary.base ** (-2 * pair / width)
     value, slowed = t * speed, speed / plain
     if rotary.stretch == 1:

@@ -38,6 +38,7 @@ say = words("ui.writing")
 _STORE, _OTHERS = "_writing", "_writings_of_other_texts"
 _KEPT = 8  # texts whose writing is kept besides the present one
 _SHOWN = 1500  # characters of a long prompt that are drawn
+FEW = 5  # tokens: of fewer a speed says nothing
 LONG = 2.0  # seconds of writing from which on a page says how far it is
 _FRAME = (
     '<span data-part="control" style="border:1px solid;border-radius:0.3rem;padding:0 0.25rem;'
@@ -180,8 +181,9 @@ def notes(ref: ModelRef, prompt: str, n_prompt: int, text: Writing, stop_ids: fr
         st.caption(say("stopped", done=text.done, asked=text.asked))
     elif text.asked:
         speed = format_number(text.done / max(text.seconds, 1e-9))
+        wrote = say("wrote", n=text.done, speed=speed) if text.done >= FEW else say("wrote_few", n=text.done)
         over = " " + _over(ref, text.draws[-1]) if text.ids[-1] in stop_ids else ""
-        st.caption(say("wrote", n=text.done, speed=speed) + over)
+        st.caption(wrote + over)
 
 
 def _over(ref: ModelRef, last: Draw) -> str:
@@ -223,7 +225,8 @@ def cost_in_words(truth: NDArray[Any] | None, probs: NDArray[Any]) -> str:
 def halves(ref: ModelRef, prompt: Prompt, text: Writing) -> tuple[str, str]:
     """The prompt, cut where the model's view begins."""
     at = prompt.cut(ref, len(text.draws))
-    return prompt.text[:at], prompt.text[at:]
+    gap = "\n" if prompt.chat else ""  # the answer to a message is no continuation of it
+    return prompt.text[:at], prompt.text[at:] + gap
 
 
 class Piece(NamedTuple):

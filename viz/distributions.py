@@ -28,6 +28,7 @@ from wording import words
 say = words("viz.distributions")
 
 _ROW = 26  # pixels for one bar
+_GUESSES = 680  # pixels of the best guesses: narrower, long tokens would lie over each other
 
 
 def _tail_label(n_tail: int) -> str:
@@ -58,7 +59,7 @@ def _label_axis(fig: go.Figure, labels: Sequence[str], **where: int) -> None:
     """Puts token labels on the y axis by place, first on top: equal labels stay apart."""
     fig.update_yaxes(
         tickvals=list(range(len(labels))),
-        ticktext=[escape(clip(label, 22)).replace("\n", "<br>") for label in labels],
+        ticktext=["<br>".join(escape(clip(line, 22)) for line in label.split("\n")) for label in labels],
         tickfont_family=MONO,
         range=[len(labels) - 0.5, -0.5],
         showgrid=False,
@@ -220,4 +221,4 @@ def position_heatmap(
     if n and k:
         best = {"guess": top_labels[-1][0], "prob": format_number(float(probs[-1, 0]))}
         alt += " " + say("best_guess", token=tokens[-1], **best)
-    return finish(fig, height=max(n, 4) * 30 + 120, alt=alt)
+    return finish(fig, height=max(n, 4) * 30 + 120, alt=alt, width=_GUESSES)  # on a telephone it scrolls

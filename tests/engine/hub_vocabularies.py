@@ -58,8 +58,11 @@ def unigram() -> Any:
     return made
 
 
-def sentencepiece() -> Any:
-    """As Llama 2 and Mistral have it: a blank before the text, BPE over characters, bytes for the rest."""
+def sentencepiece(*, metaspace: bool = False) -> Any:
+    """As Llama 2 and Mistral have it: a blank before the text, BPE over characters, bytes for the rest.
+
+    Older files put the blank there before the text is cut, newer ones (`metaspace`) when it is.
+    """
     tk = package()
     trained = tk.Tokenizer(tk.models.BPE(unk_token="<unk>"))
     trained.pre_tokenizer = tk.pre_tokenizers.Metaspace()
@@ -75,7 +78,11 @@ def sentencepiece() -> Any:
         tk.models.BPE(vocab=vocab, merges=merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True)
     )
     made.add_special_tokens(LLAMA_SPECIAL)
-    made.normalizer = tk.normalizers.Sequence([tk.normalizers.Prepend("▁"), tk.normalizers.Replace(" ", "▁")])
+    n = tk.normalizers
+    if metaspace:
+        made.pre_tokenizer = tk.pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    else:
+        made.normalizer = n.Sequence([n.Prepend("▁"), n.Replace(" ", "▁")])
     d = tk.decoders
     made.decoder = d.Sequence([d.Replace("▁", " "), d.ByteFallback(), d.Fuse(), d.Strip(" ", 1, 0)])
     made.post_processor = _template([("<s>", 1)], [])
@@ -115,6 +122,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "wordpiece cased": lambda: wordpiece(lowercase=False),
     "unigram": unigram,
     "sentencepiece": sentencepiece,
+    "metaspace": lambda: sentencepiece(metaspace=True),
     "lowercase": lambda: byte_level(normalizer=lambda tk: tk.normalizers.Lowercase()),
     "nfkc": lambda: byte_level(normalizer=lambda tk: tk.normalizers.NFKC()),
     "prefix": lambda: byte_level(prefix=True),

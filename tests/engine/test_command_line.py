@@ -77,7 +77,7 @@ def test_what_is_not_said_is_as_on_the_training_page(text_file):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "Name a run's folder, or a text with --text."),
+        ([], "Name a run's folder, or a text with --text, or a model with --start."),
         (["--lerning-rate", "3"], "There is no setting --lerning-rate. Did you mean --learning-rate?"),
         (["--step", "3"], "There is no setting --step. Did you mean --steps?"),
         (["--wholly-unknown"], "There is no setting --wholly-unknown. python"),

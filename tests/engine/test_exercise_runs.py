@@ -18,7 +18,7 @@ MODEL = ModelConfig(vocab_size=256, context_length=16, n_layer=1, n_head=1, d_mo
 def run(name: str, *, objective: str = "clm", kind: str = "stories", rate: float = 0.003, **more: Any) -> Any:
     return SimpleNamespace(
         **{
-            "id": name, "name": name, "state": "finished", "imported": False, "tokenizer": "bpe",
+            "id": name, "name": name, "state": "finished", "imported": False, "start": "", "tokenizer": "bpe",
             "model": replace(MODEL, objective=objective, vocab_size=256 + (objective == "mlm")),
             "train": TrainConfig(steps=10, learning_rate=rate),
             "corpus": {"kind": kind, "sha256": "a", "val_share": 0.1},
@@ -67,6 +67,7 @@ def test_a_run_out_of_a_file_is_not_ones_own_work() -> None:
     records = {"a": losses(3.0, unigram=5.0)}
     assert found(RunTask("unigram"), [run("a")], records).done
     assert found(RunTask("unigram"), [run("a", imported=True)], records).note == "none"
+    assert found(RunTask("unigram"), [run("a", start="stories-clm")], records).note == "none"
 
 
 def test_bits_per_byte_count_on_the_stories_only() -> None:

@@ -120,7 +120,7 @@ BIG = np.full(WIDTH, 1e6, np.float32)
         ({"head_count": 3}, "the width 64, 3 query heads"),
         ({"head_count_kv": 3}, "3 key heads"),
         ({"dimension_count": 8}, "8 numbers that turn"),
-        ({"feed_forward_length": 128}, r"has the shape \(96, 64\), but by its settings it must have \(128, 64\)"),
+        ({"feed_forward_length": 128}, r"the shape \(96, 64\), but by its settings it must have \(128, 64\)"),
         ({"without": "blk.1.ffn_up.weight"}, "lacks the weights blk.1.ffn_up.weight"),
         ({"more": {"blk.0.attn_q.bias": (BIG, "F32")}}, "has the weights 'blk.0.attn_q.bias', which can't"),
         ({"more": {"output_norm.weight": (BIG, "F32")}}, "output_norm.weight holds numbers that 16 bits"),

@@ -481,6 +481,10 @@ def test_borrowed_switches_are_checked(settings, sentence):
 def test_a_rotary_rule_needs_its_bounds_in_order():
     with pytest.raises(ValueError, match="low must be below high"):
         Rotary(low=4.0, high=4.0, first_length=16)
+    with pytest.raises(ValueError, match="slowed from pair to pair need first_length and low above 0"):
+        Rotary(low=1.0, high=4.0, ramp="whole")
+    with pytest.raises(ValueError, match="base above 1"):
+        Rotary(1.0, low=1.0, high=4.0, first_length=16, ramp="pairs")
     with pytest.raises(ValueError, match="Rotary has no setting turn"):
         ModelConfig.from_json({"vocab_size": 5, "rotary": {"turn": 1}})
 

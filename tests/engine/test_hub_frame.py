@@ -29,7 +29,7 @@ FAMILY = {  # case of hub_reference: the kind of its tokenizer, and what stands 
     "qwen2": ("nfkc", [], []),
     "qwen3": ("gpt2", [], []),
     "llama": ("sentencepiece", [1], []),
-    "mistral": ("sentencepiece", [1], []),
+    "mistral": ("metaspace", [1], []),
     "bert": ("wordpiece", [2], [3]),
     "distilbert": ("wordpiece cased", [2], [3]),
     "roberta": ("roberta", [0], [2]),

@@ -5,11 +5,12 @@ import math
 import pytest
 import torch
 
-from engine.aims import AnswersAim
+from engine.aims import AnswersAim, PreferencesAim
 from engine.config import ModelConfig, TrainConfig
 from engine.instructions import Pair, encode_pairs, framing_for
 from engine.model import Transformer
 from engine.optimizers import Optimizer
+from engine.preferences import Preference, encode_preferences
 from engine.tokenizers import byte_tokenizer
 from engine.trained_part import freeze, learns, trained_parameters
 from engine.training import CheckpointEvent, EvalEvent, train
@@ -248,8 +249,6 @@ def test_a_share_with_its_error_by_hand():
 
 
 def test_without_training_all_rewards_are_0():
-    from engine.preferences import Preference
-
     framing, model, other = framing_for(byte_tokenizer()), rough(tiny(vocab=256)), rough(tiny(vocab=256), 0.5)
     preferences = [Preference("a", "xy", "z"), Preference("b", "v", "w")]
     same = rewards(preferences, framing, model, model, 0.3)
@@ -266,3 +265,18 @@ def test_the_loss_of_a_text_is_its_mean_surprisal():
         log_probs = torch.log_softmax(model(ids[None, :-1])[0], -1)
     by_hand = -log_probs[range(8), ids[1:]].mean().item()
     assert math.isclose(text_loss(model, byte_tokenizer(), "hello you"), by_hand, rel_tol=1e-5)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.parametrize("precision, near", [("float32", 1e-3), ("bfloat16", 0.05)])
+def test_a_gpu_gives_the_same_losses_for_pairs(precision, near):
+    preferences = [Preference(a, a + "!", a + "?") for a in "abcdefgh"]
+    rows = encode_preferences(preferences, framing_for(byte_tokenizer()), 16)
+    found = []
+    for device in ("cpu", "cuda"):
+        model = rough(tiny(vocab=256)).to(device)
+        kind = precision if device == "cuda" else "float32"
+        config = settings(aim="preferences", steps=10, learning_rate=1e-3, precision=kind)
+        events = train(model, [], [], config, aim=PreferencesAim(model, rows, rows, config))
+        found.append([e.val_loss for e in evals_of(list(events))])
+    assert found[1] == pytest.approx(found[0], abs=near) and found[0][-1] < found[0][0] - 0.01

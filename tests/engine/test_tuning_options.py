@@ -61,8 +61,8 @@ def test_pairs_from_a_file_and_the_whole_way(home, capsys):
     [
         (["--start", "nothing"], "There is no model nothing. Give a shipped one (stories-clm, stories-mlm)"),
         (
-            ["--start", "stories-clm", "--n-layer", "2", "--vocab-size", "300"],
-            "leave out --vocab-size, --n-layer",
+            ["--start", "stories-clm", "--n-layer", "2", "--size", "nano"],
+            "leave out --size, --n-layer",
         ),
         (["--text", "stories", "--pairs", "x"], "--pairs needs --aim answers"),
         (["--start", "stories-clm", "--aim", "answers", "--text", "stories"], "leave out --text"),

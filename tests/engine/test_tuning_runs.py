@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from engine import run_session, tuning_size, tuning_start
+from engine.board import standings
 from engine.bundles import export_run, import_run
 from engine.checkpoint_list import list_checkpoints
 from engine.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
@@ -19,16 +20,19 @@ from engine.events import EvalEvent
 from engine.folders import read_json, write_json
 from engine.hub import load_folder
 from engine.model import Transformer
+from engine.one_step import step_of_run
 from engine.pair_files import Pair, Preference, as_lines
+from engine.reading import read
 from engine.records import read_records
 from engine.repeats import more_seeds
-from engine.run_sets import differences, same_but_seed, settings
+from engine.run_sets import differences, same_but_seed, settings, shared_axis
 from engine.run_setup import first_model, set_up
 from engine.run_spec import spec_hash
 from engine.tokenizers import char_tokenizer
 from engine.training import TrainConfig
 from engine.tuning_data import REFERENCE, pairs_corpus
 from engine.tuning_start import check_start, describe, open_start, start_of_run
+from engine.verdict import verdict
 from engine.worker import run_folder
 from tests.engine.conftest import rough
 from tests.engine.small_runs import TEXT, losses, of_kind, same_weights, spec, train_here
@@ -342,3 +346,62 @@ def test_a_run_without_a_start_begins_with_new_weights(store):
     model = first_model(info.folder, run, info.model, TrainConfig.from_json(run["train"]))
     again = Transformer(info.model, torch.Generator().manual_seed(0))
     assert torch.equal(model.embedding.weight, again.embedding.weight)
+
+
+# ---- other pages
+
+
+def test_what_a_preference_run_says_is_measured_against_not_knowing(store, start):
+    run_id = store.create(tuned(start, "preferences", learning_rate=1e-2), "me")
+    train_here(store, run_id)
+    info, records = store.info(run_id), store.history(run_id)
+    now = read(records, info.n_choices)
+    assert now.start == pytest.approx(math.log(2)) and now.accuracy == evals(store, run_id)[-1]["accuracy"]
+    said = verdict(now, info.n_choices, done=True, objective=info.measure, start=info.start)
+    assert said.kind in ("learning", "plateau") and "not knowing costs ln 2" in said.words
+    first = verdict(read(records, 2, 0), 2, objective="preferences")
+    assert first.kind == "start" and "its own reference" in first.words
+
+
+def test_before_its_first_step_a_run_is_its_start(store, start):
+    run_id = store.create(tuned(start), "me")
+    train_here(store, run_id)
+    now = read(store.history(run_id), LETTERS.vocab_size, 0)
+    said = verdict(now, LETTERS.vocab_size, start=store.info(run_id).start)
+    assert (
+        said.words
+        == f"Before the first step this is parent itself: its own loss here is {now.loss:.3f} nats."
+    )
+
+
+def test_a_run_with_a_start_is_on_no_board(store, start):
+    for made in (tuned(start), replace(tuned(start), start=None)):
+        train_here(store, store.create(made, "me"))
+    (board,) = standings(store)
+    assert len(board.rows) == 1
+
+
+def test_losses_of_several_aims_never_share_an_axis(store, start):
+    ids = [store.create(tuned(start, aim), "me") for aim in ("text", "answers", "preferences")]
+    text, answers, preferences = (settings(store.info(run_id)) for run_id in ids)
+    for pair in ((text, answers), (answers, preferences)):
+        with pytest.raises(ValueError, match="never share"):
+            shared_axis(pair, "val_loss")
+    alone = shared_axis([preferences], "bits_per_byte")
+    assert alone.quantity == "val_loss" and "Bits per byte needs every token" in alone.reasons[0]
+
+
+@pytest.mark.parametrize("aim", ["answers", "preferences"])
+def test_steps_on_pairs_are_not_taken_apart_as_if_they_were_a_text(store, start, aim):
+    run_id = store.create(tuned(start, aim), "me")
+    train_here(store, run_id)
+    with pytest.raises(ValueError, match="learns from pairs"):
+        step_of_run(store.latest_checkpoint(run_id))
+
+
+def test_one_step_of_the_last_block_moves_only_that(store, start):
+    run_id = store.create(tuned(start, last_blocks=1, steps=12, moments=2), "me")
+    train_here(store, run_id)
+    taken = step_of_run(store.latest_checkpoint(run_id)).take()
+    changes = {part.name: part.update for part in taken.parts}
+    assert changes["embedding"] == 0 and changes["mlp 1"] > 0

@@ -140,10 +140,20 @@ def test_folders_that_cant_be_opened_say_why(open_page: OpenPage, published: Pat
     (published / "only-pickle" / "pytorch_model.bin").touch()
     (published / "*empty* $x$").mkdir()
     (published / ".hidden").mkdir()
+    (write_llama(published / "wordless") / "tokenizer.json").unlink()
     (Path(str(published)) / "b\udcffd").mkdir()
     said = texts(fine(open_page("models")))
     assert "could run programs" in said and "*empty* $x$" in said and "bytes that are no text" in said
-    assert "hidden" not in said and len(model_facts.broken()) == 3
+    assert "wordless has no tokenizer.json" in said
+    assert "hidden" not in said and len(model_facts.broken()) == 4
+
+
+def test_a_vocabulary_that_cant_be_read_is_said(open_page: OpenPage, published: Path) -> None:
+    content = json.loads((published / "llama" / "tokenizer.json").read_text())
+    content["model"]["type"] = "Unheard"
+    (published / "llama" / "tokenizer.json").write_text(json.dumps(content))
+    at = fine(open_page("models", LLAMA))
+    assert at.main.warning and "tokenizer.json" in texts(at)
 
 
 def test_the_device_is_each_person_s_own(

@@ -13,29 +13,21 @@ from tests.pages.conftest import OpenPage
 
 ROWS = 500
 TEXTS = [
-    "Héllo  wörld, jumping ☂ unwanted. A ½ [MASK] 😀 é\u0301 end",
-    "a",
-    "hello world, " * 60,
-    "   ",
+    "Héllo  wörld, jumping ☂ unwanted. A ½ [MASK] 😀 é\u0301 end. " * 3,  # more than the models read at once
+    "   ",  # WordPiece leaves nothing of it
 ]
-PAGES = {
-    "home": {},
-    "next_token": {"look": ["one-position", "best-guesses", "surprise", "chain-rule", "any-length"]},
-    "attention": {},
-    "tokens": {"view": ["pieces", "side-by-side"]},
-    "compare": {},
-    "inside": {"inside": ["logit-lens", "contributions", "stream", "switch-off"]},
-    "embeddings": {"vectors": ["look-up", "position", "neighbours"]},
-    "generation": {},
-    "masking": {},
-    "examples": {},
-    "models": {},
-}
-VIEWS = [
-    (page, key, view)
-    for page, keys in PAGES.items()
-    for key, views in (keys or {"": [""]}).items()
-    for view in views
+PAGES: list[tuple[str, dict[str, str]]] = [
+    ("home", {}),
+    ("next_token", {"look": "surprise"}),
+    ("next_token", {"look": "any-length"}),
+    ("attention", {}),
+    ("tokens", {"view": "pieces"}),
+    ("tokens", {"view": "side-by-side"}),
+    ("compare", {}),
+    ("inside", {"inside": "logit-lens"}),
+    ("embeddings", {"vectors": "look-up"}),
+    ("generation", {}),
+    ("masking", {}),
 ]
 
 
@@ -63,14 +55,14 @@ def words(loupe_home: Path) -> Path:
 
 
 @pytest.mark.parametrize("model", ["bert", "mistral"])
-@pytest.mark.parametrize(("page", "key", "view"), VIEWS, ids=lambda value: value or "")
+@pytest.mark.parametrize(("page", "view"), PAGES, ids=str)
 def test_every_page_opens(
-    open_page: OpenPage, words: Path, page: str, key: str, view: str, model: str
+    open_page: OpenPage, words: Path, page: str, view: dict[str, str], model: str
 ) -> None:
     for text in TEXTS:
-        at = open_page(page, text=text, model=f"hub:{model}", **({key: view} if key else {}))
-        assert not at.exception, (text, at.exception[0].value, at.exception[0].stack_trace)
-        assert not at.error, (text, [e.value for e in at.error])
+        at = open_page(page, text=text, model=f"hub:{model}", **view)
+        assert not at.exception, (text, at.exception[0].value)
+        assert text.isspace() or not at.error, (text, [error.value for error in at.error])
 
 
 def test_they_are_what_they_are_called(words: Path) -> None:

@@ -10,8 +10,10 @@ import pytest
 import streamlit as st
 
 from engine import corpus as texts
+from engine import devices
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, own_text
+from engine.devices import Device
 from engine.plan import LEARNING_RATES, make_tokenizer
 from engine.run_queue import RunQueue
 from engine.runs import RunSpec, RunStore
@@ -420,3 +422,19 @@ def test_the_share_for_checking_is_for_texts_without_a_checking_text(open_page: 
     share = "training_val_share"
     assert open_page("training").number_input(key=share).disabled, "the stories have fresh ones to check with"
     assert not open_page("training", training_text="pasted").number_input(key=share).disabled
+
+
+def test_a_run_computes_on_the_device_that_is_chosen(
+    open_page: OpenPage, loupe_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = open_page("training", training_text="pasted", training_paste=STORY * 20)
+    assert at.selectbox(key="training_device").options == ["automatic", "CPU"]  # a GPU isn't here
+    gpu = Device("cuda:0", "Test GPU", 1)
+    monkeypatch.setattr(devices, "devices", lambda: (Device("cpu"), gpu))
+    at.run()
+    assert at.selectbox(key="training_device").options == ["automatic", "CPU", "GPU · Test GPU"]
+    at.selectbox(key="training_device").set_value("cpu").run()
+    at.button(key="training_start").click().run()
+    (run_id,) = runs(loupe_home)
+    assert not at.exception
+    assert json.loads((loupe_home / "runs" / run_id / "run.json").read_text("utf-8"))["device"] == "cpu"

@@ -70,7 +70,7 @@ def test_the_angle_has_the_models_own_base_share_and_slowness() -> None:
     assert r"7 \cdot 100000^{-6/64}" in shown and r"d_{\text{head}}" in shown
     assert same(re.search(rf"&= ({NUMBER})\\ ", shown)[1], 7 * 100_000 ** (-6 / 64))  # type: ignore[index]
     part = worked_vectors.angle(7, 3, 16, Rotary(10_000.0, share=0.25))
-    assert r"10000^{-6/16}" in part and r"d_{\text{rot}}" in part and r"d_{\text{head}}" not in part
+    assert r"10000^{-6/16}" in part and r"d_{\mathrm{rot}}" in part and r"d_{\text{head}}" not in part
     slow = Rotary(500_000.0, 1.0, 8.0, 1.0, 4.0, 64)  # pair 20 makes less than one turn in 64 positions
     shown = worked_vectors.angle(50, 20, 64, slow)
     factor, result = re.search(rf"500000\^\{{-40/64\}} \\cdot ({NUMBER}).*?&= ({NUMBER})\\ ", shown).groups()  # type: ignore[union-attr]
