@@ -61,7 +61,8 @@ class WordTokenizer(PublishedTokenizer):
       no width; a token of no width shows its spelling.
 
     **Back to text.** `decode` gives the text again only where the tokenizer drops and changes nothing: never
-    promised by WordPiece, and by SentencePiece's kinds only for texts in the normal form that they ask for.
+    promised by WordPiece, and by SentencePiece's kinds only for texts in the normal form that they ask for;
+    those that put no second blank before a text lose one with which it begins.
 
     Args:
         name: how to call it.

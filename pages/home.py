@@ -32,8 +32,10 @@ def tokens(ref: ModelRef, text: str) -> int | None:
         return None
     size, last = format_count(resources.tokenizer(ref).vocab_size), window.inner[-1]
     told = {"size": size, "n": window.n_tokens, "read": format_count(len(window.tokens))}
-    why = "tokens_memory" if ref.window_length < ref.context_length else "tokens_cut_short"
-    st.markdown(say(why if window.unused else "tokens", **told))
+    if window.unused and ref.window_length < ref.context_length:
+        st.markdown(say("tokens_memory", **told))
+    else:
+        st.markdown(say("tokens_cut_short" if window.unused else "tokens", **told))
     choice.begin("home_tokens", last, about=(ref, text))
     ids = [str(token.id) for token in window.tokens]
     index = token_strip(window.segments, key="home_tokens", selected=last, values=ids, label=say("strip"))

@@ -179,8 +179,8 @@ def what_was_read(both: Both, text: str) -> str:
     elif any(trace.unused for trace in both.traces):
         n_a, n_b = (len(tokens) for tokens in both.tokens)
         short = any(ref.window_length < ref.context_length for ref in both.refs)
-        how = "read.memory" if short else "read.context"
-        read = say(how, a=counted(n_a, "token"), b=format_count(n_b))
+        counts = {"a": counted(n_a, "token"), "b": format_count(n_b)}
+        read = say("read.memory" if short else "read.context", **counts)
     else:
         read = say("read.whole")
     return f"{read} {say('given')} {say('compared', n_bytes=n_bytes, total=total)}"

@@ -83,7 +83,8 @@ def _settings(ref: ModelRef, pairs: Pairs | None, problem: str) -> None:
     if problem:
         st.warning(literal(problem))
     if pairs is not None:
-        time = duration(tuning_spec.seconds(AIM, ref, tuning_spec.row_length(AIM, ref)))
+        length = tuning_spec.usual_length(AIM, ref, pairs.train)
+        time = duration(tuning_spec.seconds(AIM, ref, length))
         st.caption(say("what_is_learned", n=len(pairs.train), held_out=len(pairs.held_out),
                        rows=tuning_settings.ROWS, time=time))  # fmt: skip
     tuning_parts.draw(shape, tuning_settings.last_blocks(AIM, ref, shape.n_layer), key="tuning_stack_answers")

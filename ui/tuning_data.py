@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # some of these import torch
 say = words("ui.tuning_data")
 
 WRITTEN = 60  # tokens of a sample
-AT_ONCE = 8  # preferences
+AT_ONCE = {False: 8, True: 2}  # preferences read by a small and by a large model
 
 
 class Chip(NamedTuple):
@@ -180,7 +180,7 @@ def _log_probs(ref: ModelRef, preferences: Any, kind: str) -> NDArray[np.float64
     rows = encode_preferences(preferences, framing(ref, kind), ref.context_length)
     batch = rows.batch(range(len(rows)), torch.zeros(len(rows), 2))
     found: NDArray[np.float64] = log_probs_of(
-        resources.load(ref).model, batch.inputs, batch.targets, AT_ONCE
+        resources.load(ref).model, batch.inputs, batch.targets, AT_ONCE[ref.large]
     ).numpy()
     found.setflags(write=False)
     return found

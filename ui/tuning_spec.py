@@ -1,5 +1,6 @@
 """From the settings of a fine-tuning to its run: the start, the texts that were known before, the rows."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -8,6 +9,7 @@ import streamlit as st
 from engine import corpus as texts
 from engine.corpus import Corpus, split
 from engine.folders import read_json
+from engine.pair_files import Pair, Preference
 from engine.plan import Plan, TooShortError, make_plan
 from ui import resources, training_settings, tuning_settings
 from ui.resources import ModelRef
@@ -26,6 +28,7 @@ LONGEST_ROW: "dict[Aim, int]" = {
     "preferences": 256,
 }  # tokens: longer rows take longer
 SHORTEST_ROW, SHORTEST_HELD_OUT = 8, 24
+FEW, MOST_CHARACTERS = 20, 4000  # of pairs, for an estimate
 OF_STORIES = (
     "stories",
     "answers",
@@ -46,13 +49,25 @@ def start_of(ref: ModelRef) -> "Start":
 
 
 def known_before(ref: ModelRef) -> dict[str, str]:
-    """Texts on which forgetting is measured, by name: the stories, and what an own run learned itself."""
+    """Texts on which forgetting is measured, by name: the stories, and what an own run learned itself.
+
+    Only those that the model's vocabulary can spell.
+    """
     found = {texts.NAMES["stories"]: texts.stories().val_text or ""}
     if ref.kind == "run" and ref.corpus not in OF_STORIES:
         name, text = _text_of_run(str(Path(ref.folder).parent.parent))
         if text.strip():
             found[name] = text
-    return found
+    tokenizer = resources.tokenizer(ref)
+    return {name: text for name, text in found.items() if _can_spell(tokenizer.hash, text, tokenizer)}
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _can_spell(vocabulary: str, text: str, _tokenizer: Any) -> bool:
+    try:
+        return len(_tokenizer.encode(text)) > 1
+    except ValueError:  # characters that it does not know
+        return False
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -72,6 +87,24 @@ def _text_of_run(folder: str) -> tuple[str, str]:
 def row_length(aim: "Aim", ref: ModelRef) -> int:
     """Most tokens of a row: no more than the model reads."""
     return min(LONGEST_ROW[aim], ref.context_length)
+
+
+def usual_length(aim: "Aim", ref: ModelRef, rows: Sequence[Pair | Preference]) -> int:
+    """Tokens of the longest among the first few pairs; no more than a row may have."""
+    tokenizer, most = resources.tokenizer(ref), row_length(aim, ref)
+    try:
+        found = [
+            sum(len(tokenizer.encode(part[:MOST_CHARACTERS])) for part in _parts(row)) for row in rows[:FEW]
+        ]
+    except ValueError:  # characters that it does not know: the picture says so
+        return most
+    return min(max(found, default=most), most)
+
+
+def _parts(row: Pair | Preference) -> tuple[str, str]:
+    if isinstance(row, Pair):
+        return row.prompt, row.answer
+    return row.prompt, max(row.chosen, row.rejected, key=len)
 
 
 def plan_of(text: Corpus, ref: ModelRef) -> tuple[Plan, int]:
@@ -104,7 +137,10 @@ def framing_of(ref: ModelRef) -> Literal["plain", "chat"]:
     """How a prompt and an answer become a row for this model: as a chat where it knows that form."""
     from engine.framing import has_chat
 
-    return "chat" if has_chat(resources.tokenizer(ref)) else "plain"
+    try:
+        return "chat" if has_chat(resources.tokenizer(ref)) else "plain"
+    except ValueError:  # a vocabulary of few characters can't even spell the signs of a chat
+        return "plain"
 
 
 def config_for(aim: "Aim", ref: ModelRef, length: int) -> "TrainConfig":

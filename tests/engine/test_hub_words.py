@@ -266,7 +266,8 @@ def test_100_000_characters(opened, kind):
 def test_byte_fallback_gives_any_text_back(opened, kind):
     ours = opened[kind][0]
     for text in map(repaired, (*TEXTS, *random_texts(150))):
-        if "▁" not in text:  # that is a blank to it
+        lost = kind == "metaspace" and text.startswith(" ")  # no second blank is put before it
+        if "▁" not in text and not lost:  # that is a blank to it
             assert ours.decode(ours.encode(text)) == text
 
 

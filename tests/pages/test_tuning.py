@@ -20,6 +20,7 @@ from engine.pair_files import read_pairs, read_preferences
 from engine.run_info import update_status
 from engine.run_queue import RunQueue
 from engine.runs import RunStore
+from engine.tokenizers import char_tokenizer
 from engine.trained_part import trained_parameters
 from engine.worker import run_folder
 from tests.hub_folders import write_llama
@@ -364,6 +365,19 @@ def test_in_spanish_nothing_is_lost(open_page: OpenPage, loupe_home: Path, view:
     trained(loupe_home, view, own=own)
     at = open_page("tuning", query={"tune": view, "lang": "es"}, _owner_proposal=MINE)
     assert not at.exception and at.button(key=f"tuning_start_{view}").label == "Empezar otro"
+
+
+def test_a_vocabulary_that_cannot_spell_the_stories_can_be_tuned_all_the_same(
+    open_page: OpenPage, loupe_home: Path, shelf: Path
+) -> None:
+    save_tiny(shelf, "only-abc", tokenizer=char_tokenizer("abc .\n"), context_length=32)
+    at = opened(open_page, "text", model="only-abc", tuning_text="pasted", tuning_paste="abc cab. " * 90)
+    at.button(key="tuning_start_text").click().run()
+    assert not at.exception and not at.error, said(at)
+    (folder,) = (loupe_home / "runs").glob("2*")
+    assert json.loads((folder / "run.json").read_text("utf-8")).get("also_scored", {}) == {}
+    at = opened(open_page, "answers", model="only-abc")
+    assert len(at.error) + len(at.warning) >= 1  # a sentence: it can't spell the built-in pairs
 
 
 @pytest.mark.parametrize("view", ["text", "answers", "preferences"])

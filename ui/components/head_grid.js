@@ -44,6 +44,7 @@ export default function (component) {
   const short = data.windows.some(window => window > 0)
   root.querySelector(".later").textContent = short ? data.words.far : data.words.later
   const [layers, heads] = data.shape
+  if (!grid.weights) Object.assign(grid, { layers, heads }) // for the keys, until the maps are unpacked
   grid.board.setAttribute("aria-label", fill(data.words.board, { layers, heads }))
   if (data.rev !== grid.rev) {
     grid.rev = data.rev
@@ -82,12 +83,13 @@ async function unpack({ weights, shape: [layers, heads, n], causal }) {
 function show(grid) {
   if (!grid.weights) return // still being unpacked
   paint(grid)
-  if (grid.picture) reveal(grid, grid.selected.layer)
+  reveal(grid, grid.selected.layer)
   say(grid, grid.hover)
 }
 
 // A layer of a picture that scrolls comes into sight.
 function reveal(grid, layer) {
+  if (!grid.picture) return
   const y = corner(grid, layer, 0)[1]
   const [top, bottom] = [y - TOP, y + grid.cell + GAP]
   if (top < grid.board.scrollTop) grid.board.scrollTop = top
@@ -325,7 +327,7 @@ function listen(grid) {
   }
   grid.board.onfocus = grid.board.onblur = () => frame(grid)
   grid.board.onkeydown = event => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !grid.picture) return
+    if (event.ctrlKey || event.metaKey || event.altKey) return
     const { layer, head } = grid.focus
     const moves = {
       ArrowRight: { layer, head: Math.min(head + 1, grid.heads - 1) },
