@@ -49,9 +49,7 @@ def read_preferences(text: str) -> list[Preference]:
     Raises:
         ValueError: one sentence with the line, if something doesn't fit, or both answers are the same.
     """
-    found = [
-        Preference(**row, line=line) for line, row in read_rows(text, ("prompt", "chosen", "rejected"))
-    ]
+    found = [Preference(**row, line=line) for line, row in read_rows(text, ("prompt", "chosen", "rejected"))]
     for one in found:
         if one.chosen == one.rejected:
             raise ValueError(say("same_answers", line=one.line))

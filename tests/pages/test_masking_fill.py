@@ -199,8 +199,10 @@ def test_without_a_causal_model_the_masked_ways_are_shown(open_page: OpenPage, s
 def test_another_vocabulary_or_a_short_context_is_said(open_page: OpenPage, shelf: Path) -> None:
     save_tiny(shelf, "tiny-mlm", objective="mlm", context_length=64)
     save_tiny(shelf, "other", tokenizer=byte_tokenizer(), context_length=64)
-    at = open_page("masking", query=VIEW, text=STORY)
+    at = open_page("masking", query=VIEW, text=STORY, model="tiny-mlm")
     assert "cuts text into other tokens" in words(at) and not at.exception
+    at = open_page("masking", query=VIEW, text=STORY, model="other")
+    assert "All 256 tokens of the vocabulary were tried" in words(at), "alone it fills in its own tokens"
 
 
 def test_a_causal_model_with_a_short_context(open_page: OpenPage, shelf: Path) -> None:
