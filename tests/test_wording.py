@@ -132,7 +132,7 @@ def test_nothing_stands_in_the_files_that_nobody_says() -> None:
     assert not left
 
 
-COMMAND_LINE = {"command_line", "run_options", "start_options"}  # its help and its errors are English and stand in the code
+COMMAND_LINE = {"command_line", "run_options", "start_options"}  # help and errors in English, in the code
 SENTENCE = re.compile(r"[^\W\d_]{2,}[,;:.]? +[^\W\d_]")  # two words
 
 

@@ -66,8 +66,13 @@ DATA: dict[str, dict[str, str]] = {
     "ui/tuning_pairs.py": {"EXAMPLE": "a pair to learn from", "NAMES": "as runs keep them"},
     "ui/tuning_preferences.py": {"OWN": "pairs to learn from"},
     "ui/tuning_text.py": {"RHYME": "a text to learn from"},
-    "pages/compare.py": {"STRANGE": "a story"},
-    "pages/next_token.py": {"OPENING": "a story's beginning", "STRANGE": "a story's beginning"},
+    "pages/compare.py": {"STRANGE": "a story", "WORLD": "sentences to read"},
+    "pages/next_token.py": {
+        "OPENING": "a story's beginning",
+        "STRANGE": "a story's beginning",
+        **dict.fromkeys(("FACTS", "SWAP"), "sentences to read"),
+    },
+    "ui/infill_view.py": dict.fromkeys(("CAPITAL", "MILK"), "sentences with a gap"),
     "ui/head_find.py": {"REPEATED": "a text that repeats itself"},
 }
 # Single strings that look like words.
