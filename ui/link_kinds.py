@@ -70,8 +70,8 @@ def number(low: float, high: float) -> Setting:
     return _widget(lambda value: _is_number(value) and low <= value <= high)
 
 
-def one_of(*options: str) -> Setting:
-    """One of these words: for a choice that answers no other one with a default."""
+def one_of(*options: str | int) -> Setting:
+    """One of these words or numbers: for a choice that answers no other one with a default."""
     return _widget(lambda value: value in options)
 
 

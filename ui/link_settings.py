@@ -105,6 +105,7 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
         "masking_gaps": GAPS, "masking_share": whole(5, 100), "masking_seed": SEED,
         "masking_place": whole(0, 100_000), "masking_masks": WORD, "masking_epoch": whole(1, 12),
         "masking_batch_seed": SEED, "masking_against": WORD, "masking_limit": WORD,
+        "masking_infill_tried": one_of(64, 256, 1024, 4096),
         "masking_table": one_of("no-joint", "joint"), "masking_second": whole(0, 100_000),
         "masking_fill_part": WORD, "masking_fill_seed": SEED, "masking_fill_sweeps": whole(1, 20),
         "masking_fill_way": WORD, "masking_fill_step": whole(0, 10_000), "masking_fill_every": FLAG,

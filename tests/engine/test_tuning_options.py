@@ -59,7 +59,7 @@ def test_pairs_from_a_file_and_the_whole_way(home, capsys):
 @pytest.mark.parametrize(
     "options, why",
     [
-        (["--start", "nothing"], "There is no model nothing. Give a shipped one (stories-clm, stories-mlm)"),
+        (["--start", "nothing"], "There is no model nothing. Give a shipped one (english-clm, stories-clm"),
         (
             ["--start", "stories-clm", "--n-layer", "2", "--size", "nano"],
             "leave out --size, --n-layer",

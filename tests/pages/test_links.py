@@ -49,7 +49,7 @@ NOT_SHARED = {
     r"generation_branch": "names what one person wrote",
     r"(exercise|exercises|guess|lesson|lessons|glossary)_.*": "answers are each student's own",
     r"tokens_(other|table)|merges_(chips|strip)": "another look at a place that is shared",
-    r"generation_(strip|dice|tree|waterfall|stages|draws)|.*_dice": "what was drawn, not what was set",
+    r"generation_(strip|framed|dice|tree|waterfall|stages|draws)|.*_dice": "what was drawn, not what was set",
     r"masking_(strip|fill_strip|paid_.*|batch)|limits_.*|masking_sentence.*": "follow from the gaps",
     r"next_token_long_strip|step_batch_.*|tokens_head_.*|tokens_sentence_.*": "only looked at",
     r"time_machine|step_losses|step_place": "the parts of it are shared one by one",
@@ -224,7 +224,7 @@ ODD: dict[int, Any] = {
 }
 
 
-CLOSED = ("mlm", "muon", "bits", "joint", "last")  # where a page takes nothing else, its last option
+CLOSED = ("mlm", "muon", "bits", "joint", "last", "cuda")  # where a page takes nothing else, its last option
 
 
 def odd_value(kind: link_kinds.Setting) -> Any:
