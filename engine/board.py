@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.config import ModelConfig
-from engine.plan import parameter_count
+from engine.parameter_parts import parameter_count
 from engine.records import Records
 from engine.run_info import RunInfo
 from engine.runs import RunStore

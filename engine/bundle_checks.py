@@ -9,7 +9,7 @@ from engine.checkpoints import load_checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
 from engine.folders import read_json
-from engine.plan import parameter_count
+from engine.parameter_parts import parameter_count
 from engine.records import read_records
 from engine.run_spec import fingerprint
 from engine.tokenizers import tokenizer_from_json

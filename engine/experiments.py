@@ -12,7 +12,8 @@ from functools import lru_cache
 
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus
-from engine.plan import Timing, parameter_count, step_seconds
+from engine.parameter_parts import parameter_count
+from engine.plan import Timing, step_seconds
 from engine.runs import RunSpec
 from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
 from wording import words

@@ -19,7 +19,7 @@ from engine.hub_families import shape_of
 from engine.hub_files import CONFIG
 from engine.hub_offer import HubError, Offer, RemoteFile, check_room, folder_name, size_of, wanted
 from engine.hub_plan import look
-from engine.parameter_parts import n_parameters
+from engine.parameter_parts import parameter_count
 from wording import words
 
 say = words("engine.hub_remote")
@@ -66,7 +66,7 @@ def _known(config: Path) -> tuple[str, int, str]:
     except (ValueError, AttributeError, RecursionError) as error:
         raise HubError("odd_answer", name=CONFIG) from error
     try:
-        return kind, n_parameters(shape_of(settings)), ""
+        return kind, parameter_count(shape_of(settings)), ""
     except ValueError as error:
         return kind, 0, str(error)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.config import ModelConfig, TrainConfig
-from engine.plan import parameter_count
+from engine.parameter_parts import parameter_count
 from engine.reading import number
 from engine.records import Records
 from wording import words

@@ -34,9 +34,13 @@ def _part(name: str) -> str:
     return outer.get(first) or ("attention" if ".attention." in name else "mlp")
 
 
-def n_parameters(config: ModelConfig) -> int:
-    """Numbers in the model; a tied head counts once."""
-    return sum(parameter_parts(config).values())
+def parameter_count(config: ModelConfig) -> int:
+    """Number of weights of a `Transformer`, a tied head counted once.
+
+    >>> parameter_count(ModelConfig(10, context_length=4, n_layer=1, n_head=1, d_model=2, bias=False))
+    82
+    """
+    return sum(math.prod(shape) for shape in our_shapes(config).values())
 
 
 def memory_bytes(n: int) -> int:

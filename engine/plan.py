@@ -1,13 +1,12 @@
 """What a run would be before it starts: its vocabulary, its size, its share of the text, its time."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
-from engine.hub_layout import our_shapes
+from engine.parameter_parts import parameter_count
 from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
 from wording import words
 
@@ -146,15 +145,6 @@ def too_short(n_tokens: int, context_length: int) -> str:
     if n_tokens - 1 >= SHORTEST_CONTEXT:
         return say("too_short_or_shorter_context", **given, fitting=n_tokens - 1)
     return say("too_short", **given)
-
-
-def parameter_count(config: ModelConfig) -> int:
-    """Number of weights of a `Transformer`, a tied head counted once.
-
-    >>> parameter_count(ModelConfig(10, context_length=4, n_layer=1, n_head=1, d_model=2, bias=False))
-    82
-    """
-    return sum(math.prod(shape) for shape in our_shapes(config).values())
 
 
 @dataclass(frozen=True)

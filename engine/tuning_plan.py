@@ -11,6 +11,7 @@ from engine.config import Aim, TrainConfig
 #   last two blocks at 1e-3: 99 %; 0.529. After answers, 3e-4 is too fast: 76 % are wanted, but of the prompts
 #   only 21 % are still followed, words fall apart, and stories rise to 2.50. There try a lower rate.
 RATES: dict[Aim, float] = {"text": 1e-3, "answers": 3e-3, "preferences": 3e-4}
+AFTER_ANSWERS = 1e-4  # the rate of preferences from a model that has learned to answer
 STEPS: dict[Aim, int] = {"text": 200, "answers": 400, "preferences": 100}
 BATCH_SIZE = 8
 BETA = 0.1

@@ -4,7 +4,6 @@ A small start is copied into the run, so that the run can always say what it was
 named, with the fingerprint of its weights: who moves it away can't start again from it or compare with it.
 """
 
-import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,9 +14,9 @@ from engine.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from engine.config import ModelConfig
 from engine.hub import load_folder
 from engine.hub_files import CONFIG, fingerprint, weight_files
-from engine.hub_layout import our_shapes
 from engine.hub_plan import look
 from engine.hub_tokenizer import load_tokenizer
+from engine.parameter_parts import parameter_count
 from engine.tokenizers import Tokenizer, tokenizer_from_json
 from wording import words
 
@@ -66,14 +65,9 @@ class StartModel:
         return is_large(self.model)
 
 
-def n_parameters(model: ModelConfig) -> int:
-    """Numbers in a model of this shape; a tied head counts once."""
-    return sum(map(math.prod, our_shapes(model).values()))
-
-
 def is_large(model: ModelConfig) -> bool:
     """Whether a model of this shape is too large to be copied into every run."""
-    return n_parameters(model) > SMALL
+    return parameter_count(model) > SMALL
 
 
 def describe(folder: str | Path, kind: str, name: str) -> StartModel:
@@ -97,7 +91,7 @@ def describe(folder: str | Path, kind: str, name: str) -> StartModel:
         identity = _identity(content.get("info"), content["files"][MODEL]["sha256"][:16])
     else:
         raise ValueError(say("kind", kind=kind))
-    return StartModel(Start(str(folder), kind, name, identity), model, tokenizer, n_parameters(model))
+    return StartModel(Start(str(folder), kind, name, identity), model, tokenizer, parameter_count(model))
 
 
 def _published(folder: Path) -> tuple[ModelConfig, Tokenizer, str]:

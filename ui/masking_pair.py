@@ -8,7 +8,8 @@ import streamlit as st
 
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus
-from engine.plan import SIZES, Size, make_plan, make_tokenizer, parameter_count
+from engine.parameter_parts import parameter_count
+from engine.plan import SIZES, Size, make_plan, make_tokenizer
 from engine.tokenizers import Tokenizer
 from ui import lesson, masking_meaning, nav, resources, session, training_settings
 from ui.text_choice import TextChoice, usable

@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine import reading
 from engine.corpus import title as corpus_title
-from engine.plan import parameter_count
+from engine.parameter_parts import parameter_count
 from ui import resources, run_choice, session
 from ui.lesson import literal
 from ui.words import STATES, counted, duration, objective_name, state_name

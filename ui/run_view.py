@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import viz
 from engine import reading
-from engine.plan import parameter_count
+from engine.parameter_parts import parameter_count
 from engine.reading import Reading, Record
 from engine.verdict import Verdict, verdict
 from ui import resources, run_curve, run_lesson, run_player

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from engine import reading, run_sets
-from engine.plan import parameter_count
+from engine.parameter_parts import parameter_count
 from engine.seed_spread import Spread, spread
 from ui import resources, runs_words
 from ui.runs_choice import RunSet

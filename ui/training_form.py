@@ -7,7 +7,8 @@ import streamlit as st
 from engine import corpus as texts
 from engine.config import ModelConfig
 from engine.corpus import Corpus
-from engine.plan import SIZES, Plan, parameter_count
+from engine.parameter_parts import parameter_count
+from engine.plan import SIZES, Plan
 from engine.tokenizers import Tokenizer
 from ui import own_tokenizers
 from ui import training_settings as settings

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 import viz
 from engine.config import Aim
 from engine.pair_files import Preference
-from engine.tuning_plan import RATES
+from engine.tuning_plan import AFTER_ANSWERS, RATES
 from ui import (
     lesson,
     session,
@@ -84,6 +84,7 @@ def _settings(ref: ModelRef, pairs: Pairs | None, problem: str) -> None:
     PAIRS.draw()
     shape = tuning_models.config_of(ref)
     tuning_settings.draw(AIM, ref, shape.n_layer)
+    _careful(ref)
     if problem:
         st.warning(literal(problem))
     if pairs is not None:
@@ -93,6 +94,16 @@ def _settings(ref: ModelRef, pairs: Pairs | None, problem: str) -> None:
                        rows=tuning_settings.ROWS, time=time))  # fmt: skip
     last = tuning_settings.last_blocks(AIM, ref, shape.n_layer)
     tuning_parts.draw(shape, last, key="tuning_stack_preferences")
+
+
+def _careful(ref: ModelRef) -> None:
+    """A lower rate, offered where the usual one would wipe out the answers that the start has learned."""
+    if ref.kind == "run" and ref.corpus == "answers" and tuning_settings.value(AIM, "rate") > AFTER_ANSWERS:
+        st.warning(say("too_fast", usual=f"{RATES[AIM]:g}"))
+        st.button(
+            say("slower", rate=f"{AFTER_ANSWERS:g}"), key="tuning_slower", on_click=_set,
+            args=("rate", AFTER_ANSWERS),
+        )  # fmt: skip
 
 
 def _picture(ref: ModelRef, info: "RunInfo | None", pairs: Pairs | None) -> None:
@@ -193,12 +204,18 @@ def _set(name: str, new: float) -> None:
     tuning_settings.fill(AIM, **{name: new})
 
 
+def _go_on_from(model_id: str) -> None:
+    """Start from a model that answers, at a rate that leaves its answers whole. For `on_click`."""
+    session.choose_model(model_id)
+    _set("rate", AFTER_ANSWERS)
+
+
 def _try(ref: ModelRef) -> None:
     second = lesson.Step(say("try_fast"), say("ten_times"), _set, ("rate", 10 * RATES[AIM]))
     answers = next((info for info in tuning_run.mine("answers") if info.has_checkpoint), None)
     if answers is not None and ref.id != f"run:{answers.id}":
         second = lesson.Step(
-            say("try_chain"), say("from_answers"), session.choose_model, (f"run:{answers.id}",)
+            say("try_chain"), say("from_answers"), _go_on_from, (f"run:{answers.id}",)
         )
     lesson.try_this(
         lesson.Step(say("try_beta"), say("large_beta"), _set, ("beta", 1.0)),

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from engine.board import best, standings
-from engine.plan import parameter_count
+from engine.parameter_parts import parameter_count
 from engine.records import Metrics
 from engine.runs import update_status
 from tests.engine.small_runs import TEXT, spec

@@ -15,7 +15,7 @@ from engine.config import ModelConfig
 from engine.devices import AUTO, CPU, MPS, Device, choose, place
 from engine.memory import Memory, free_disk, give_back, memory
 from engine.model import Transformer
-from engine.parameter_parts import PARTS, memory_bytes, n_parameters, parameter_parts
+from engine.parameter_parts import PARTS, memory_bytes, parameter_count, parameter_parts
 from engine.shelf import RESERVE, NotEnoughMemory, Shelf
 
 Build = Callable[..., Transformer]
@@ -119,7 +119,7 @@ SHAPES = [
 def test_the_parts_add_up_to_the_model(shape: dict[str, object]) -> None:
     config = ModelConfig(vocab_size=50, context_length=16, n_layer=3, n_head=4, d_model=16, **shape)  # type: ignore[arg-type]
     parts, model = parameter_parts(config), Transformer(config)
-    assert tuple(parts) == PARTS and sum(parts.values()) == n_parameters(config) == model.n_parameters()
+    assert tuple(parts) == PARTS and sum(parts.values()) == parameter_count(config) == model.n_parameters()
     inside = [(name, p.numel()) for name, p in model.named_parameters()]
     assert parts["attention"] == sum(n for name, n in inside if ".attention." in name and "norm" not in name)
     assert parts["mlp"] == sum(n for name, n in inside if ".mlp." in name)

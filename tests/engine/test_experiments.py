@@ -4,7 +4,8 @@ import pytest
 
 from engine import experiments
 from engine.experiments import LARGER, STUDIES, larger_spec, study_of, study_specs
-from engine.plan import Timing, parameter_count
+from engine.parameter_parts import parameter_count
+from engine.plan import Timing
 
 
 @pytest.mark.parametrize("study", STUDIES)

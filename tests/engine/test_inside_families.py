@@ -16,7 +16,7 @@ from engine.hub_families import shape_of
 from engine.inside import Part, contributions, lens, lens_logits, stream
 from engine.metrics import softmax
 from engine.model import Transformer
-from engine.plan import parameter_count
+from engine.parameter_parts import parameter_count
 from engine.tokenizers import byte_tokenizer
 from engine.trace import Trace, trace
 from tests.engine.conftest import rough

@@ -7,7 +7,8 @@ import pytest
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import own_text
 from engine.model import Transformer
-from engine.plan import SIZES, Timing, make_plan, make_tokenizer, parameter_count, step_seconds
+from engine.parameter_parts import parameter_count
+from engine.plan import SIZES, Timing, make_plan, make_tokenizer, step_seconds
 from engine.tokenizers import byte_tokenizer, char_tokenizer
 
 SWITCHES = itertools.product(

@@ -14,7 +14,7 @@ from engine import experiments
 from engine.experiments import LARGER, STUDIES, larger_spec, size_of_spec, study_specs
 from engine.findings import find
 from engine.outcomes import Outcome, Shipped
-from engine.plan import parameter_count
+from engine.parameter_parts import parameter_count
 from engine.predictions import Predictions
 from engine.run_queue import RunQueue
 from engine.runs import RunSpec, RunStore
