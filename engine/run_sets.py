@@ -1,6 +1,7 @@
 """Runs side by side: what differs between them, which repeat each other, what may share an axis."""
 
 import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,7 +62,7 @@ def settings(info: "RunInfo") -> Settings:
     the share of hidden tokens of a causal run.
     """
     model = info.model
-    shape = model.to_json()
+    shape = {name: _flat(value) for name, value in model.to_json().items()}
     masked = model.objective == "mlm"
     shape["d_ff"] = None if model.ff_width == replace(model, d_ff=None).ff_width else model.ff_width
     shape["n_kv_head"] = None if model.kv_heads == model.n_head else model.kv_heads
@@ -79,6 +80,11 @@ def settings(info: "RunInfo") -> Settings:
         **{("training", name): value for name, value in learning.items()},
         **({("training", "start"): Named(info.start, info.start_identity)} if info.start else {}),
     }
+
+
+def _flat(value: Any) -> Any:
+    """A value that can be a key: what a published model has in parts, as one line."""
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
 
 
 def _text_of(info: "RunInfo") -> str:

@@ -9,7 +9,9 @@ from engine.config import Aim, TrainConfig
 # Answers: 0 % follow their prompt before, 94 % after; stories 1.72. The last two blocks at 5e-3: 69 %; 0.717.
 # Preferences: 7 % of the openings are wanted before, 99 % after; stories 0.473. At 1e-4: 48 %; 0.439. The
 #   last two blocks at 1e-3: 99 %; 0.529. After answers, 3e-4 is too fast: 76 % are wanted, but of the prompts
-#   only 21 % are still followed, words fall apart, and stories rise to 2.50. There try a lower rate.
+#   only 21 % are still followed, words fall apart, and stories rise to 2.50. At 1e-4: 9 % are wanted before,
+#   85 % after, while 87 % of the prompts are still followed, 94 % before; 8 % are both before, 76 % after
+#   (77 % with seed 1).
 RATES: dict[Aim, float] = {"text": 1e-3, "answers": 3e-3, "preferences": 3e-4}
 AFTER_ANSWERS = 1e-4  # the rate of preferences from a model that has learned to answer
 STEPS: dict[Aim, int] = {"text": 200, "answers": 400, "preferences": 100}

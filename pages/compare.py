@@ -4,7 +4,7 @@ import streamlit as st
 
 from engine import metrics
 from ui import address, choice, lesson, nav, session
-from ui.compare_models import early_moment, explain_masked, second_model
+from ui.compare_models import early_moment, explain_masked, has_early_moment, second_model
 from ui.compare_place import place
 from ui.compare_text import Both, better, read_both, signed, totals, totals_columns, what_was_read
 from ui.components import select, show, token_strip
@@ -114,7 +114,7 @@ def tell_of_lily(ref: ModelRef) -> None:
 other = second_model(ref)
 measure, whole = controls(len(text) > min(ref.window_length, other.window_length))
 body = st.container()
-recalls = "both" if ref.kind == "hub" else "recall"  # of a published model no early moment is here
+recalls = "recall" if has_early_moment(ref) else "both"
 stories = ref.corpus == other.corpus == "stories"
 lesson.try_this(
     lesson.Step(say(f"try.{recalls}"), say("try.recall_button"), tell_of_lily, (ref,)),
@@ -126,7 +126,7 @@ with body:
     pair = read_both((ref, other), text, whole)
     if not pair.found.spans:
         st.info(say("too_short"))
-        st.stop()
+        nav.end_page()
     chosen = choose(pair, measure)
     bars = difference_bars(
         pair.names(), metrics.surprisal(-pair.found.difference, measure), unit=measure, selected=chosen,

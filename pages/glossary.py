@@ -87,7 +87,7 @@ fitting = glossary_words.found(asked)
 if not fitting:
     st.info(say("none", query=literal(asked)))
     st.button(say("all"), key="glossary_all", on_click=show_all)
-    st.stop()
+    nav.end_page()
 if asked.strip() and chosen not in fitting:
     chosen = st.session_state[OPEN] = fitting[0]
 address.write("word", chosen if chosen != FIRST or "word" in st.query_params else None)

@@ -53,7 +53,7 @@ view = address.choose(
 )  # fmt: skip
 if view == PAIR:
     masking_pair.draw()
-    st.stop()
+    nav.end_page()
 model, start = session.require_model(), session.text()
 lesson.need_text(start)
 start = start.replace("[_]", MASK_TEXT)  # the usual way to write a blank
@@ -63,11 +63,11 @@ if view == "fill-blanks" and model.objective == "clm" and hiding.unlike(causal, 
         infill_view.draw(model, start)
     except ValueError as error:
         st.error(lesson.literal(str(error)))
-    st.stop()
+    nav.end_page()
 if masked is None:
     st.info(say("there_no_masked_model"))
     nav.link("training", say("train_masked_model"))
-    st.stop()
+    nav.end_page()
 try:
     text = hiding.read(masked, start)
     both = hiding.Both(causal, masked, text, start, hiding.hidden(masked, text, start))

@@ -116,7 +116,7 @@ lesson.try_this(
 with body:
     if chosen_view == "any-length":
         any_length(ref, text, measure)
-        st.stop()
+        nav.end_page()
     trace = lesson.look(ref, text)
     lesson.space_hint(text)
     truth, ids = lesson.truth_of(ref, text), trace.ids.tolist()

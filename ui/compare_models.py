@@ -35,11 +35,15 @@ def first_offer(ref: ModelRef, found: dict[str, ModelRef]) -> str:
     return min(moments, key=lambda name: abs(found[name].step - EARLY * ref.step))
 
 
+def has_early_moment(ref: ModelRef) -> bool:
+    """Whether an earlier moment of a model was kept: of some only the end is here."""
+    return any(moment.id == ref.id for moment in choices(ref).values())
+
+
 def early_moment(ref: ModelRef) -> None:
     """Choose the early moment of `ref` as the second model, if one was kept. For `on_click`."""
-    found = choices(ref)
-    if any(moment.id == ref.id for moment in found.values()):
-        st.session_state["other"] = first_offer(ref, found)
+    if has_early_moment(ref):
+        st.session_state["other"] = first_offer(ref, choices(ref))
 
 
 def second_model(ref: ModelRef) -> ModelRef:
@@ -48,7 +52,7 @@ def second_model(ref: ModelRef) -> ModelRef:
     if not found:
         st.info(say("alone"))
         nav.link("training", say("train"))
-        st.stop()
+        nav.end_page()
     labels = {name: label_of(ref, other) for name, other in found.items()}
     chosen = address.choose(
         st.selectbox, say("second"), labels, key="other", default=first_offer(ref, found),
@@ -58,7 +62,7 @@ def second_model(ref: ModelRef) -> ModelRef:
         resources.load(found[chosen])
     except ValueError as error:
         st.error(f"**{literal(labels[chosen])}**: {literal(str(error))}")
-        st.stop()
+        nav.end_page()
     return found[chosen]
 
 

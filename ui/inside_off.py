@@ -187,7 +187,7 @@ def _switches(looked: Looked) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[
             parts += [
                 (part, layer) for part, name in (("attention", "attention"), ("mlp", "MLP")) if name in off
             ]
-    st.caption(say("parts"))
+    st.caption(say("parts_biased" if config.biased_out else "parts"))
     st.button(say("all_on"), key="inside_all_on", on_click=all_on, args=(config.n_layer,))
     return tuple(heads), tuple(parts)
 

@@ -186,4 +186,5 @@ def _heads(looked: Looked, found: Contributions) -> None:
         y_title=say("axis.block"),
         alt=say("alt.heads", heads=counted(n_layer * n_head, "head")),
     )
-    show(fig, key="inside_by_head")
+    with st.container(key="inside_by_head_place"):  # frame.css lets it scroll
+        show(fig, key="inside_by_head")

@@ -92,7 +92,8 @@ def _map(looked: Looked, found: Stream, shown: str, layer: int) -> None:
         looked.choose(rows[row])
         st.session_state[LAYER] = columns[column]
 
-    show(fig, key="inside_stream_map", on_press=press)
+    with st.container(key="inside_stream_place"):  # frame.css lets it scroll
+        show(fig, key="inside_stream_map", on_press=press)
     looked.note_rows()
     looked.note_columns(columns)
 

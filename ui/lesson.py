@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from ui import passes, resources, session
+from ui import nav, passes, resources, session
 from ui.resources import ModelRef
 from ui.words import literal as literal
 from viz import format_count, format_number
@@ -82,7 +82,7 @@ def brief(x: float) -> str:
 def explain(error: ValueError) -> NoReturn:
     """Show why a page can't go on, word for word, and end it there."""
     st.warning(literal(str(error)))
-    st.stop()
+    nav.end_page()
 
 
 def need_text(text: str) -> None:
@@ -91,7 +91,7 @@ def need_text(text: str) -> None:
         return
     st.info(say("no_text"))
     st.button(say("example"), key="use_example", on_click=session.set_text, args=(session.DEFAULT_TEXT,))
-    st.stop()
+    nav.end_page()
 
 
 def look(ref: ModelRef, text: str) -> "Trace":

@@ -34,7 +34,7 @@ def choose() -> ModelRef | None:
     chosen = address.choose(
         st.selectbox,
         say("look_at"),
-        {ref.id: ref.label for ref in refs},
+        {ref.id: ref.choice for ref in refs},
         key=LOOK,
         default=current.id if current else "",
     )

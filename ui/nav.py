@@ -1,8 +1,9 @@
 """The list of pages, links between them, and the guard of deep links."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
 
 from ui import address
 from wording import words
@@ -92,6 +93,11 @@ def require_app() -> None:
     if not st.session_state.pop(_MARK, False):
         st.navigation(pages(), position="top")
         st.rerun()
+
+
+def end_page() -> NoReturn:
+    """End a page early; app.py still draws what stands around it, which `st.stop` would forbid."""
+    raise StopException
 
 
 def file_of(name: str) -> str:

@@ -80,6 +80,12 @@ class ModelRef:
         return say("own_run", name=self.name, end=self.id[-4:]) if self.kind == "run" else self.name
 
     @property
+    def choice(self) -> str:
+        """The same with a word or two on what a shipped one has learned, for lists to choose from."""
+        about = say.table("about").get(self.id, "") if self.kind == "shipped" else ""
+        return f"{self.label} · {about}" if about else self.label
+
+    @property
     def jump(self) -> int:
         """How many tokens it forgets at once past its context, see `engine.view.first_seen`.
 

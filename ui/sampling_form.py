@@ -19,6 +19,7 @@ DEFAULTS: dict[str, Any] = {
     "temperature": 1.0, "top_k": 0, "top_p": 0.9, "min_p": 0.0, "penalty": 1.0, "seed": 1, "tokens": 60,
 }  # fmt: skip
 STOP = "generation_stop_at_end"
+_STORY_A_LINE = ("stories", "tiny-stories")  # texts in which every line is a whole story
 
 
 class Settings(NamedTuple):
@@ -133,7 +134,7 @@ def stop_at_end(ref: ModelRef) -> None:
         names = ", ".join(f"“{literal(visible(resources.tokenizer(ref).token_bytes(i)))}”" for i in own)
         label, about = say("stop.end"), say("help.stop_at_end", tokens=names)
     else:
-        label = say("stop.story") if ref.corpus == "stories" else say("stop.line")
+        label = say("stop.story") if ref.corpus in _STORY_A_LINE else say("stop.line")
         about = say("help.stop")
     st.toggle(label, key=STOP, persist_state="session", help=about)
 

@@ -74,7 +74,7 @@ class Scored:
         ranks: Sequence[int | None] = [*self.scores.ranks.tolist(), None]
         probs = [top.probs for top in tops]
         fig = viz.position_heatmap(self.names, labels, probs, true_rank=ranks, selected=position)
-        with st.container(height=520):
+        with st.container(height=520, key=f"{key}_place"):  # frame.css lets it scroll sideways
             show(fig, key=key)
         hits = int((self.scores.ranks <= GUESSES).sum())
         st.caption(say("guesses", most=GUESSES, hits=hits, n=len(self.scores.ranks)))

@@ -81,14 +81,14 @@ def require_model(objective: str | None = None) -> ModelRef:
     if ref is None:
         st.info(say("no_model"))
         nav.link("training", say("train_one"))
-        st.stop()
+        nav.end_page()
     if objective and ref.objective != objective:
         _offer_other(objective)
     try:
         resources.load(ref)
     except ValueError as error:
         st.error(literal(str(error)))
-        st.stop()
+        nav.end_page()
     return ref
 
 
@@ -111,4 +111,4 @@ def _offer(fitting: list[ModelRef]) -> None:
     for ref in fitting[:3]:
         name = literal(ref.label)
         st.button(say("use", model=name), key=f"use_{ref.id}", on_click=choose_model, args=(ref.id,))
-    st.stop()
+    nav.end_page()

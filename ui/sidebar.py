@@ -94,7 +94,7 @@ def _model_picker() -> None:
     chosen = address.choose(
         st.selectbox,
         say("model"),
-        {model_id: ref.label for model_id, ref in refs.items()},
+        {model_id: ref.choice for model_id, ref in refs.items()},
         key="model",
         on_change=lambda: st.session_state.pop(_ASKED, None),
         help=say("model_help"),

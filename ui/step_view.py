@@ -114,7 +114,7 @@ def _origin(ref: ModelRef, lab: Lab) -> list[str]:
         return [say("own_record_same", **told) if same else say("own_record_differs", **told)]
     sentences = []
     if ref.kind == "shipped":
-        sentences.append(say("stories_made_anew"))
+        sentences.append(say("stories_made_anew" if ref.corpus == "stories" else "other_stories"))
     elif not lab.stepper.extended:
         sentences.append(say("only_weights_were_kept"))
     if lab.stepper.extended:
@@ -130,11 +130,12 @@ def _choose(ref: ModelRef, step: int, stage: str) -> None:
 
 def _try(ref: ModelRef) -> None:
     kept = step_data.moments_of(ref)
+    start = lesson.Step(
+        say("try_first_step"),
+        say("from_the_start"), _choose, (ref, kept[0].step, STAGES[2]),
+    )  # fmt: skip
     lesson.try_this(
-        lesson.Step(
-            say("try_first_step"),
-            say("from_the_start"), _choose, (ref, kept[0].step, STAGES[2]),
-        ),
+        *([start] if kept[0].step == 0 else []),  # of some models only the end was kept
         lesson.Step(
             say("try_ten_steps"),
             say("one_step_on"), step_data.go_on,

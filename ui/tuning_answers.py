@@ -78,15 +78,16 @@ def _settings(ref: ModelRef, pairs: Pairs | None, problem: str) -> None:
     st.markdown(say("next_one"))
     st.caption(say("starts_from", name=literal(ref.label)))
     PAIRS.draw()
-    shape = tuning_models.config_of(ref)
-    tuning_settings.draw(AIM, ref, shape.n_layer)
     if problem:
         st.warning(literal(problem))
+    shape = tuning_models.config_of(ref)
+    tuning_settings.draw(AIM, ref, shape.n_layer)
     if pairs is not None:
         length = tuning_spec.usual_length(AIM, ref, pairs.train)
         time = duration(tuning_spec.seconds(AIM, ref, length))
         st.caption(say("what_is_learned", n=len(pairs.train), held_out=len(pairs.held_out),
                        rows=tuning_settings.ROWS, time=time))  # fmt: skip
+        tuning_spec.tell_memory(AIM, ref, length)
     tuning_parts.draw(shape, tuning_settings.last_blocks(AIM, ref, shape.n_layer), key="tuning_stack_answers")
 
 

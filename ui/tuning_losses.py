@@ -37,9 +37,13 @@ def draw(info: "RunInfo", after: ModelRef) -> None:
         key = "train_loss" if first.get("val_loss") is None else "val_loss"
         name = say(f"new.{key}.{aim}", text=tuning_run.title_of(info))
         rows.append((name, first[key], last[key], None))
+    known: list[int] = []  # rows of what the start knew
     for name, evals in tuning_run.also_scored(records).items():
         floor = tuning_data.floor_of(after, info, name)
-        rows.append((say("old", text=tuning_run.old_title(name)), evals[0][1], evals[-1][1], floor))
+        if knew := tuning_run.knew(info, name, evals[0][1]):
+            known.append(len(rows))
+        title = say("old" if knew else "other", text=tuning_run.old_title(name))
+        rows.append((title, evals[0][1], evals[-1][1], floor))
     if not rows:
         return
     st.subheader(say(f"title.{aim}"))
@@ -47,9 +51,12 @@ def draw(info: "RunInfo", after: ModelRef) -> None:
     show(before_and_after(names, before, now, unit=say("unit"), floors=floors), key=f"tuning_losses_{aim}")
     if aim == "preferences":
         st.markdown(say("cost", change=_signed(now[0] - before[0])))
+    elif known:
+        old = known[0]
+        st.latex(worked_tuning.changes(before[0], now[0], before[old], now[old]))
+        st.markdown(_in_words(before[0] - now[0], now[old] - before[old]))
     elif len(rows) > 1:
-        st.latex(worked_tuning.changes(before[0], now[0], before[1], now[1]))
-        st.markdown(_in_words(before, now))
+        st.markdown(_in_words(before[0] - now[0], None))
     st.caption(say("measured_at", step=last["step"]))
 
 
@@ -57,9 +64,12 @@ def _signed(x: float) -> str:
     return viz.format_number(x) if x < 0 else f"+{viz.format_number(x)}"
 
 
-def _in_words(before: list[float], now: list[float]) -> str:
-    gained, forgot = before[0] - now[0], now[1] - before[1]
-    numbers = {"gained": viz.format_number(abs(gained)), "forgot": viz.format_number(abs(forgot))}
+def _in_words(gained: float, forgot: float | None) -> str:
+    """What the differences mean; `forgot` is None if nothing was measured that the start knew."""
+    numbers = {"gained": viz.format_number(abs(gained))}
     if gained <= 0:
         return say("nothing_gained", **numbers)
-    return say("gained_and_forgot" if forgot > 0 else "gained_only", **numbers)
+    if forgot is None:
+        return say("gained_other", **numbers)
+    return say("gained_and_forgot" if forgot > 0 else "gained_only", **numbers,
+               forgot=viz.format_number(abs(forgot)))  # fmt: skip

@@ -121,7 +121,7 @@ class PairChoice:
         text = str(st.session_state.get(self.key("paste"), ""))
         if not text.strip():
             raise ValueError(say(f"nothing.{self.aim}"))
-        return _own(self.aim, "pasted", texts.NAMES["pasted"], text)
+        return _own(self.aim, "pasted", say("yours"), text)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

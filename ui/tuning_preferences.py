@@ -82,16 +82,17 @@ def _settings(ref: ModelRef, pairs: Pairs | None, problem: str) -> None:
     st.markdown(say("next_one"))
     st.caption(say("starts_from", name=literal(ref.label)))
     PAIRS.draw()
+    if problem:
+        st.warning(literal(problem))
     shape = tuning_models.config_of(ref)
     tuning_settings.draw(AIM, ref, shape.n_layer)
     _careful(ref)
-    if problem:
-        st.warning(literal(problem))
     if pairs is not None:
         length = tuning_spec.usual_length(AIM, ref, pairs.train)
         time = duration(tuning_spec.seconds(AIM, ref, length))
         st.caption(say("what_is_learned", n=len(pairs.train), held_out=len(pairs.held_out),
                        rows=tuning_settings.ROWS, time=time))  # fmt: skip
+        tuning_spec.tell_memory(AIM, ref, length)
     last = tuning_settings.last_blocks(AIM, ref, shape.n_layer)
     tuning_parts.draw(shape, last, key="tuning_stack_preferences")
 
@@ -99,7 +100,7 @@ def _settings(ref: ModelRef, pairs: Pairs | None, problem: str) -> None:
 def _careful(ref: ModelRef) -> None:
     """A lower rate, offered where the usual one would wipe out the answers that the start has learned."""
     if ref.kind == "run" and ref.corpus == "answers" and tuning_settings.value(AIM, "rate") > AFTER_ANSWERS:
-        st.warning(say("too_fast", usual=f"{RATES[AIM]:g}"))
+        st.warning(say("too_fast", usual=f"{RATES[AIM]:g}", lower=f"{AFTER_ANSWERS:g}"))
         st.button(
             say("slower", rate=f"{AFTER_ANSWERS:g}"), key="tuning_slower", on_click=_set,
             args=("rate", AFTER_ANSWERS),
@@ -214,9 +215,7 @@ def _try(ref: ModelRef) -> None:
     second = lesson.Step(say("try_fast"), say("ten_times"), _set, ("rate", 10 * RATES[AIM]))
     answers = next((info for info in tuning_run.mine("answers") if info.has_checkpoint), None)
     if answers is not None and ref.id != f"run:{answers.id}":
-        second = lesson.Step(
-            say("try_chain"), say("from_answers"), _go_on_from, (f"run:{answers.id}",)
-        )
+        second = lesson.Step(say("try_chain"), say("from_answers"), _go_on_from, (f"run:{answers.id}",))
     lesson.try_this(
         lesson.Step(say("try_beta"), say("large_beta"), _set, ("beta", 1.0)),
         second,

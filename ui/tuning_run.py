@@ -153,7 +153,7 @@ def _series(info: "RunInfo", records: list[Record]) -> list[viz.Series]:
         return lines
     for look, name in zip(OTHERS, also_scored(records), strict=False):
         evals = also_scored(records)[name]
-        title = say("line_old", text=old_title(name))
+        title = say("line_old" if knew(info, name, evals[0][1]) else "line_other", text=old_title(name))
         lines.append(viz.Series(title, [step for step, _ in evals], [loss for _, loss in evals], look))
     return lines
 
@@ -165,6 +165,17 @@ def also_scored(records: list[Record]) -> dict[str, list[tuple[int, float]]]:
         for name, loss in (record.get("also") or {}).items() if record["kind"] == "eval" else ():
             found.setdefault(name, []).append((record["step"], reading.number(loss)))
     return found
+
+
+def knew(info: "RunInfo", name: str, loss: float) -> bool:
+    """Whether a start knew a text: its own, or stories that cost it less than half of a blind guess.
+
+    Args:
+        info: the run.
+        name: of the text.
+        loss: of the start on it, nats per token.
+    """
+    return name != texts.NAMES["stories"] or loss < math.log(info.model.vocab_size) / 2
 
 
 def old_title(name: str) -> str:

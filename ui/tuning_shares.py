@@ -98,6 +98,8 @@ def _shares(aim: str, both: list[Answers], at: int) -> None:
         rf"\sqrt{{\frac{{{last.yes}/{last.n} \cdot {last.n - last.yes}/{last.n}}}{{{last.n}}}}}"
         rf" = {viz.format_number(last.error)}"
     )
+    if last.yes in (0, last.n):
+        st.caption(say("all_or_none"))
 
 
 def _answers(aim: str, models: Compared, both: list[Answers], n: int, judged: bool) -> None:

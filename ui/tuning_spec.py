@@ -167,6 +167,16 @@ def seconds(aim: "Aim", ref: ModelRef, length: int) -> float:
     return both * training_settings.seconds(shorter, config)
 
 
+def tell_memory(aim: "Aim", ref: ModelRef, length: int) -> None:
+    """Say what memory a run takes, if it starts from a large model."""
+    if not ref.large:
+        return
+    from engine.tuning_size import need_of
+
+    need = need_of(resources.load(ref).model.config, config_for(aim, ref, length), length)
+    st.caption(say("memory", memory=need.total / 1e9))
+
+
 def spec(aim: "Aim", ref: ModelRef, text: Corpus, length: int, val_share: float = 0.0) -> "RunSpec":
     """The run that Start starts.
 

@@ -89,10 +89,10 @@ def _settings(ref: ModelRef, ready: Ready | None, problem: str) -> None:
     st.markdown(say("next_one"))
     st.caption(say("starts_from", name=literal(ref.label)))
     TEXT.draw()
+    if problem:
+        st.warning(literal(problem))
     tuning_settings.draw(AIM, ref, tuning_models.config_of(ref).n_layer)
     if ready is None:
-        if problem:
-            st.warning(literal(problem))
         return
     plan = ready.plan
     try:
@@ -106,6 +106,7 @@ def _settings(ref: ModelRef, ready: Ready | None, problem: str) -> None:
             val=viz.format_count(plan.val_tokens), length=ready.length, rows=tuning_settings.ROWS, time=time,
         )
     )  # fmt: skip
+    tuning_spec.tell_memory(AIM, ref, ready.length)
     if plan.notice:
         st.caption(literal(plan.notice))
 

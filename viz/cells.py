@@ -28,6 +28,7 @@ from viz.theme import (
 )
 
 _ROW = 26  # pixels for a row of a map or a bar
+_THOUSANDS = 10_000  # from here on a cell counts in thousands: five digits run into the next cell
 _LABELS = 200  # pixels that labels of rows and the column aside may take
 _PHONE = 230  # pixels that a telephone has for all cells of a row
 MOST_PRESSED = 2000  # cells: so many can be pressed, more would be slow
@@ -138,6 +139,8 @@ def cell_numbers(values: ArrayLike) -> list[list[str]]:
 
     >>> cell_numbers([[0.694, -0.0042], [-0.12, float("nan")]])
     [['0.69', '0.00'], ['−0.12', '']]
+    >>> cell_numbers([[22143.0, 730.4, 1049.6]])
+    [['22k', '730', '1050']]
     """
     array = np.asarray(values, dtype=np.float64)
     finite = abs(array[np.isfinite(array)])
@@ -148,7 +151,8 @@ def cell_numbers(values: ArrayLike) -> list[list[str]]:
         return [["" if np.isnan(v) else format_number(v, 1) for v in row] for row in array]
 
     def written(value: float) -> str:
-        text = f"{abs(value):.{decimals}f}"
+        size = abs(value)
+        text = f"{size / 1000:.0f}k" if size >= _THOUSANDS else f"{size:.{decimals}f}"
         return "" if np.isnan(value) else f"−{text}" if value < 0 and float(text) else text
 
     return [[written(float(v)) for v in row] for row in array]
@@ -165,7 +169,7 @@ def _letters(columns: int, room: int = _PHONE) -> int:
 
 def _is_number(text: str) -> bool:
     """Whether a cell holds a number, which loses its sense when it is cut."""
-    return text.replace("−", "").replace(".", "").replace(",", "").isdecimal()
+    return text.removesuffix("k").replace("−", "").replace(".", "").replace(",", "").isdecimal()
 
 
 def _key(unit: str, scale: Scale) -> dict[str, Any]:

@@ -52,6 +52,7 @@ def size_figure(models: Sequence[ModelSize], *, free: float | None, chosen: int 
     for objective in ("clm", "mlm"):
         rows = [i for i, one in enumerate(models) if one.objective == objective]
         if rows:
+            fig.add_trace(_kind(objective))
             fig.add_trace(_lines(rows, sizes, float(low), objective))
             fig.add_trace(_points(rows, models, sizes, objective, chosen))
     _names(fig, models, chosen)
@@ -75,6 +76,14 @@ def size_figure(models: Sequence[ModelSize], *, free: float | None, chosen: int 
 def _size(megabytes: float) -> str:
     shown = f"{megabytes:,.0f}" if megabytes >= 100 else format_number(megabytes)
     return f"{shown} MB"
+
+
+def _kind(objective: str) -> go.Scatter:
+    """What a colour means, for the legend: a line, as points are full or hollow for another reason."""
+    line = {"color": objective_color(objective), "width": 4}
+    return go.Scatter(
+        x=[None], y=[None], mode="lines", name=say(f"kind.{objective}"), hoverinfo="skip", line=line
+    )
 
 
 def _lines(rows: list[int], sizes: np.ndarray, low: float, objective: str) -> go.Scatter:
@@ -105,6 +114,7 @@ def _points(
         x=sizes[rows], y=rows, mode="markers+text", text=texts, textposition="middle right",
         textfont={"size": FONT_SIZE, "color": INK}, cliponaxis=False, customdata=hovers,
         hovertemplate="%{customdata}<extra></extra>", name=say(f"kind.{objective}"),
+        showlegend=False,
         marker={"symbol": symbols, "size": 14, "color": color, "line": {"color": color, "width": 3}},
     )  # fmt: skip
 

@@ -189,6 +189,13 @@ def test_words_stay_off_each_other(server: Server, browse: Browse, width: int) -
         }"""
     )
     assert len(cells) > 20 and max(cells) <= 1
+    for view, key in (("contributions", "inside_by_head"), ("stream", "inside_stream_map")):
+        page.goto(f"{server.url}/inside?inside={view}")
+        widths = plot(page, key).evaluate(
+            """plot => [plot.getBoundingClientRect().width,
+                document.querySelector("[data-testid=stMain]").scrollWidth]"""
+        )
+        assert widths[1] <= width and (width > 640 or widths[0] >= 480), (view, widths)
     wide = page.evaluate(
         "[...document.querySelectorAll('.katex-display')].map(e => e.scrollWidth - e.clientWidth)"
     )

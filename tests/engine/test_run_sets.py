@@ -287,3 +287,11 @@ def test_a_run_without_its_text_can_not_be_repeated(store: RunStore) -> None:
     (info.folder / "corpus.txt").unlink()
     with pytest.raises(ValueError, match="can't be repeated"):
         spec_of(info)
+
+
+def test_settings_of_a_published_model_in_parts_can_be_grouped():
+    from engine import run_sets
+
+    parts = {"base": 1e5, "share": 1.0}
+    runs = [{("model", "rotary"): run_sets._flat(value)} for value in (parts, dict(reversed(parts.items())))]
+    assert run_sets.same_but_seed(runs) == [[0], [1]] and run_sets.differences(runs) == []

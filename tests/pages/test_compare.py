@@ -312,3 +312,14 @@ def test_choices_survive_a_page_change_and_try_this_works(open_page: OpenPage) -
     for i in range(2):
         at.button(key=f"try_{i}").click().run()
         assert not at.exception and plotly(at, "compare_difference")
+
+
+def test_an_early_moment_is_promised_only_where_one_was_kept(open_page: OpenPage) -> None:
+    kept = opened(open_page, STORY, "of-bytes")
+    only_the_end = opened(open_page, STORY, "stories-clm", model="of-bytes")
+    early = [
+        any("does an early model remember" in text.value for text in at.markdown)
+        for at in (kept, only_the_end)
+    ]
+    assert early == [True, False]
+    assert any("which of the two remembers" in text.value for text in only_the_end.markdown)

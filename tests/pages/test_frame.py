@@ -1,5 +1,6 @@
 """The frame: every page opens, on any text, through app.py's sidebar; the guard of deep links."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -159,3 +160,15 @@ def test_a_link_to_an_own_run_waits_until_the_browser_says_whose_it_is(
     assert at.run().session_state["model"] == own.id
     at.selectbox(key="model").set_value(shipped[0].id).run()
     assert at.run().session_state["model"] == shipped[0].id  # and it asks no more
+
+
+def test_the_pickers_say_what_every_shipped_model_has_learned(open_page: OpenPage) -> None:
+    shipped = resources.shipped_models()
+    at = open_page("models")
+    for picker in (at.sidebar.selectbox(key="model"), at.selectbox(key="look_at")):
+        for ref in shipped:
+            (option,) = [option for option in picker.options if option.startswith(ref.label)]
+            assert re.fullmatch(rf"{ref.label} · [\w -]{{5,20}}", option)
+    assert all(ref.label in at.sidebar.selectbox(key="model").help for ref in shipped)
+    own = replace(shipped[0], id="run:20261130-abcd", name="mine", kind="run")
+    assert own.choice == own.label

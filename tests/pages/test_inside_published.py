@@ -217,3 +217,11 @@ def test_bert_is_looked_into_as_well(open_page: OpenPage, loupe_home: Path) -> N
         opened(open_page, "inside", "bert", "the cat sat", inside=view)
     for view in VECTORS:
         opened(open_page, "embeddings", "bert", "the cat sat", vectors=view)
+
+
+@pytest.mark.parametrize(("model", "biased"), [("llama", False), ("roberta", True)])
+def test_only_a_model_with_biases_is_said_to_have_them(
+    open_page: OpenPage, published: Path, model: str, biased: bool
+) -> None:
+    at = opened(open_page, "inside", model, inside="switch-off")
+    assert ("and their bias" in said(at)) == biased

@@ -485,3 +485,18 @@ def test_small_numbers_under_a_token_stay_short() -> None:
         "2.55",
         "10.8",
     ]
+
+
+def test_what_stands_around_a_page_is_drawn_where_the_page_ends_early() -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from ui import nav
+
+        try:
+            nav.end_page()
+        finally:
+            st.write("around")
+
+    at = AppTest.from_function(script).run()
+    assert not at.exception and [text.value for text in at.markdown] == ["around"]

@@ -49,6 +49,22 @@ def test_every_stage_of_a_shipped_model(open_page: OpenPage, model: str) -> None
     assert "optimizer starts fresh" in said(at) and "stories made anew" in said(at)
 
 
+def test_a_shipped_model_of_another_text_is_not_said_to_know_the_grammar(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    saved = load_checkpoint(tmp_path / "tiny-clm")
+    save_checkpoint(tmp_path / "tiny-clm", replace(saved, info={**saved.info, "corpus": "tiny-stories"}))
+    at = open_page("training", query={**VIEW, "model": "tiny-clm"})
+    assert not at.exception and "which are new to it" in said(at)
+    assert "grammar that the model learned from" not in said(at)
+
+
+def test_where_only_the_end_was_kept_nothing_offers_the_first_step(open_page: OpenPage) -> None:
+    at = open_page("training", query={**VIEW, "model": "tiny-clm"})
+    labels = {button.label for button in at.button}
+    assert "From the end" in labels and "From the start" not in labels
+
+
 def test_the_targets_are_the_inputs_shifted_by_one(open_page: OpenPage) -> None:
     at = open_page("training", query=VIEW)
     chips = [chip for group in component(at, "step_batch_0")["groups"] for chip in group["chips"]]

@@ -206,11 +206,30 @@ def test_what_a_text_taught_and_what_was_forgotten(
     lines = {line["name"]: line for line in component(at, f"tuning_curve_{run_id}")["series"]}
     assert lines["new text, held out"]["x"][0] == 0  # the start's own loss is the first point
     assert lines["new text, held out"]["y"][0] == pytest.approx(first["val_loss"], rel=1e-5)
-    assert lines["Stories, known before"]["y"][-1] == pytest.approx(last["also"]["Stories"], rel=1e-5)
+    assert lines["Stories, new to it too"]["y"][-1] == pytest.approx(last["also"]["Stories"], rel=1e-5)
+    assert "did not know these stories" in said(at) or "got no better" in said(at)
+    assert r"L_{\text{old}}" not in formulas(at)  # nothing that the tiny model knew
     ids = start.tokenizer.encode("Once upon a time")
     written = write_on(start.model, start.tokenizer, ids, n_tokens=60, seed=1)
     assert any("Once upon a time" + written.split("\n")[0] in text.value for text in at.text)
     assert [m.value for m in at.markdown if m.value.startswith("**After: step")] == ["**After: step 4**"]
+
+
+def test_stories_that_the_start_knew_are_forgotten(open_page: OpenPage, loupe_home: Path) -> None:
+    run_id, folder = trained(loupe_home, "text")
+    lines = (folder / "metrics.jsonl").read_text("utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    first, last = evals(folder)[0], evals(folder)[-1]
+    for record in records:
+        if record["kind"] == "eval" and record["step"] == 0:
+            record["also"]["Stories"] = 0.5  # as of a model that has learned them
+            record["val_loss"] = last["val_loss"] + 0.25
+    (folder / "metrics.jsonl").write_text("\n".join(map(json.dumps, records)) + "\n", "utf-8")
+    at = opened(open_page, "text")
+    names = [line["name"] for line in component(at, f"tuning_curve_{run_id}")["series"]]
+    assert "Stories, known before" in names and first["also"]["Stories"] > 3
+    assert f"= {last['also']['Stories'] - 0.5:.4g}"[:6] in formulas(at)
+    assert "It learned **0.25" in said(at) and "nats** a token of what it knew" in said(at)
 
 
 def test_the_pair_and_the_answers_before_and_after(
@@ -232,6 +251,7 @@ def test_the_pair_and_the_answers_before_and_after(
     bars = plotly(at, "tuning_shares_answers")["data"][0]
     assert len(array(bars["x"])) == 2 and all(0 <= x <= 1 for x in array(bars["x"]))
     assert "5 prompts with heroes that it never learned from" in said(at)
+    assert "which is too sure" in said(at)  # so small a model follows none: no error by the formula
     asked = [text.value for text in at.text if text.value.startswith("Begin a story about")]
     assert len(asked) == 3  # answers side by side
     assert plotly(at, "tuning_losses_answers")["data"]
@@ -293,6 +313,22 @@ def test_several_runs_can_be_chosen_among(open_page: OpenPage, loupe_home: Path)
     assert not at.exception and component(at, f"tuning_curve_{first}")["series"]
 
 
+def test_preferences_after_answers_are_offered_a_rate_that_keeps_the_answers(
+    open_page: OpenPage, loupe_home: Path
+) -> None:
+    run_id, _ = trained(loupe_home, "answers")
+    at = opened(open_page, "preferences")
+    assert not at.warning  # the shipped model has no answers to lose
+    at.button(key="tuning_preferences_try_1").click().run()
+    assert at.session_state["model"] == f"run:{run_id}"
+    assert at.number_input(key="tuning_rate_preferences").value == 1e-4 and not at.warning
+    at.number_input(key="tuning_rate_preferences").set_value(3e-4).run()
+    assert len(at.warning) == 1 and "has learned to answer" in at.warning[0].value
+    at.button(key="tuning_slower").click().run()
+    assert at.number_input(key="tuning_rate_preferences").value == 1e-4 and not at.warning
+    assert not at.button(key="tuning_start_preferences").disabled
+
+
 # ---- what can't be
 
 
@@ -318,15 +354,21 @@ def test_pairs_that_cannot_be_read_are_a_sentence_with_the_line(
 ) -> None:
     at = opened(open_page, view, **{f"tuning_{view}_pairs": "pasted", f"tuning_{view}_paste": typed})
     assert len(at.warning) == 1 and words in at.warning[0].value
+    drawn = [id(node) for node in at.main]
+    steps = at.number_input(key=f"tuning_steps_{view}")
+    assert drawn.index(id(at.warning[0])) < drawn.index(id(steps))  # right below the pairs
     assert at.button(key=f"tuning_start_{view}").disabled
 
 
-def test_own_pairs_are_shown_as_they_are(open_page: OpenPage) -> None:
+def test_own_pairs_are_shown_as_they_are(open_page: OpenPage, loupe_home: Path) -> None:
     at = opened(open_page, "answers", tuning_answers_pairs="pasted", tuning_answers_paste=OWN_PAIRS)
     chips = [c for g in component(at, "tuning_strip_before")["groups"] for c in g["chips"]]
     shown = "".join(part[0] for chip in chips for part in chip["parts"])
     assert shown.startswith("Who·is·fox·11?⏎Fox·11·is·a·cat.")  # the last one is held out
     assert "11 pairs to learn from, 1 held out" in said(at)
+    at.button(key="tuning_start_answers").click().run()
+    (folder,) = (loupe_home / "runs").glob("2*")
+    assert json.loads((folder / "run.json").read_text("utf-8"))["name"] == "stories-clm + Your pairs"
 
 
 def test_the_five_pairs_to_try_can_be_read(open_page: OpenPage) -> None:
@@ -378,6 +420,15 @@ def test_a_vocabulary_that_cannot_spell_the_stories_can_be_tuned_all_the_same(
     assert json.loads((folder / "run.json").read_text("utf-8")).get("also_scored", {}) == {}
     at = opened(open_page, "answers", model="only-abc")
     assert len(at.error) + len(at.warning) >= 1  # a sentence: it can't spell the built-in pairs
+
+
+def test_a_large_start_is_told_what_memory_it_takes(
+    open_page: OpenPage, loupe_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "LARGE", 1000)
+    write_llama(loupe_home / "models" / "little-llama", context_length=128)
+    at = opened(open_page, "text", model="hub:little-llama")
+    assert "GB of memory" in said(at) and "only its last blocks can learn" in said(at)
 
 
 @pytest.mark.parametrize("view", ["text", "answers", "preferences"])

@@ -99,7 +99,18 @@ def test_cell_numbers_share_their_decimals():
     assert viz.cell_numbers([[331.6, 2.04]]) == [["332", "2"]]
     assert viz.cell_numbers([[45.26, -0.4]]) == [["45.3", "−0.4"]]
     assert viz.cell_numbers([[0.0]]) == [["0.00"]]
+    assert viz.cell_numbers([[22143.0, -9999.4, 730.4]]) == [["22k", "−9999", "730"]]  # a cell holds 4 digits
     assert viz.cell_numbers([[1.2e-7]]) == [["1×10⁻⁷"]]
+
+
+def test_numbers_in_cells_are_never_cut():
+    values = [[22143.0] * 12]
+    fig = viz.cell_map(
+        ["a"], [str(n) for n in range(12)], values, texts=viz.cell_numbers(values), hover=[[""] * 12],
+        scale="size", unit="u", x_title="x", y_title="y", alt="",
+    )  # fmt: skip
+    (written,) = [trace for trace in fig.select_traces({"type": "scatter", "mode": "text"})]
+    assert set(written.text) == {"22k"}
 
 
 def test_a_large_map_stays_small():

@@ -28,6 +28,11 @@ def test_each_model_stands_at_its_memory_in_the_colour_of_its_kind() -> None:
     assert causal.text[1] == "<b>538 MB ◀</b>" and causal.text[0] == "3.70 MB"
 
 
+def test_the_legend_tells_colours_by_lines_and_memory_by_points() -> None:
+    named = {trace.name: trace.mode for trace in points()["fig"].data if trace.showlegend is not False}
+    assert named == {"causal": "lines", "masked": "lines", "in memory": "markers", "not loaded": "markers"}
+
+
 def test_the_axis_is_logarithmic_and_has_room_for_all() -> None:
     fig = points()["fig"]
     low, high = fig.layout.xaxis.range
