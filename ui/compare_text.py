@@ -11,7 +11,7 @@ from engine import metrics
 from engine.compare import Comparison, Scored, Span, compare
 from engine.tokenizers import Token
 from engine.trace import Trace
-from ui import lesson, passes, resources
+from ui import lesson, nav, passes, resources
 from ui.lesson import explain
 from ui.long_job import Job, ask, job_of, run
 from ui.next_long import diverged
@@ -148,7 +148,7 @@ def _windows(refs: tuple[ModelRef, ModelRef], text: str) -> Both:
             run(job, ref)
         st.rerun()
     if left:
-        st.stop()
+        nav.end_page()
     logs = [job.log_probs for job in jobs]
     if not all(np.isfinite(log).all() for log in logs):
         explain(ValueError(diverged()))

@@ -8,12 +8,11 @@ import numpy as np
 import streamlit as st
 
 import viz
-import wording
 from engine.gaps import mean_surprisal
 from engine.mask_draws import UNSCORED
 from engine.metrics import log_softmax, next_token_scores
 from engine.objectives import Learning, Price, learning_of, price, span_of
-from ui import gap_strip, hiding, lesson, nav, passes, resources
+from ui import cards, gap_strip, hiding, lesson, nav, passes, resources
 from ui.components import show, token_strip
 from ui.hiding import Both
 from ui.lesson import brief
@@ -163,18 +162,8 @@ def _trainings(both: Both) -> None:
     _side_by_side(refs, prices, learned)
     with st.container(horizontal=True):
         for ref in refs:
-            card = _card(ref)
-            if ref.kind == "shipped" and card.is_file():
-                with st.popover(say("read_card", label=literal(ref.label))):
-                    st.markdown(card.read_text("utf-8").partition("\n")[2])
+            cards.popover(ref)
     nav.link("training", say("train_one_yourself"))
-
-
-def _card(ref: ModelRef) -> Path:
-    """The card of a model in the language spoken; the English one if there is no other."""
-    folder, spoken = Path(ref.folder), wording.language()
-    own = folder / f"CARD.{spoken}.md"
-    return own if spoken != wording.SOURCE and own.is_file() else folder / "CARD.md"
 
 
 def _curves(refs: list[ModelRef], prices: dict[str, Price], learned: dict[str, Learning]) -> None:

@@ -6,7 +6,7 @@ import viz.models
 from engine.memory import give_back
 from engine.parameter_parts import parameter_parts
 from engine.trace_size import MOST_BYTES, STEP, trace_bytes
-from ui import model_facts, model_shelf, passes, resources, session, worked_models
+from ui import cards, model_facts, model_shelf, passes, resources, session, worked_models
 from ui.components import show
 from ui.model_facts import Facts
 from ui.model_list import megabytes
@@ -35,6 +35,7 @@ def draw(ref: ModelRef) -> None:
     about, parts = st.columns(2, gap="large")
     with about:
         st.markdown(_table(ref, found))
+        cards.popover(ref)
     with parts:
         st.markdown(say("parts_title"))
         counts = {name: n for name, n in parameter_parts(found.config).items() if n}

@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine.tokenizers import Token
 from engine.tokens import characters_of
-from ui import choice, lesson, session, vocabularies, vocabulary_files, worked
+from ui import choice, lesson, nav, session, vocabularies, vocabulary_files, worked
 from ui.components import copy_text, select, token_strip, token_table
 from ui.vocabularies import Cut
 from ui.words import counted, literal
@@ -80,7 +80,7 @@ def _refused(error: ValueError, option: str) -> NoReturn:
     st.warning(literal(str(error)))
     if option in vocabularies.PUBLISHED:
         vocabulary_files.panel()
-    st.stop()
+    nav.end_page()
 
 
 def _strips(cut: Cut, special: bool) -> int:

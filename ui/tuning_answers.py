@@ -14,10 +14,10 @@ from ui import (
     lesson,
     resources,
     tuning_data,
+    tuning_form,
     tuning_losses,
     tuning_models,
     tuning_pairs,
-    tuning_parts,
     tuning_run,
     tuning_settings,
     tuning_shares,
@@ -30,13 +30,12 @@ from ui.lesson import brief
 from ui.resources import ModelRef
 from ui.tuning_data import Read
 from ui.tuning_pairs import Pairs
-from ui.words import duration, literal
+from ui.words import literal
 from viz.masking import fate_color
 from wording import words
 
 if TYPE_CHECKING:
     from engine.run_info import RunInfo
-    from engine.run_spec import RunSpec
 
 say = words("ui.tuning_answers")
 
@@ -53,42 +52,14 @@ OWN = "\n".join(
 def draw() -> None:
     """Draw the view."""
     ref = tuning_models.require_start()
-    pairs, problem = _read()
-    info = tuning_run.head(AIM, lambda: _spec(ref), ready=pairs is not None)
+    pairs, problem = tuning_form.read(PAIRS)
+    info = tuning_run.head(AIM, lambda: tuning_form.spec(ref, PAIRS), ready=pairs is not None)
     left, right = st.columns([2, 1], gap="medium")
     with right:
-        _settings(ref, pairs, problem)
+        tuning_form.pairs(ref, PAIRS, pairs, problem)
     with left:
         _picture(ref, info, pairs)
     _try()
-
-
-def _read() -> tuple[Pairs | None, str]:
-    try:
-        return PAIRS.read(), ""
-    except ValueError as error:
-        return None, str(error)
-
-
-def _spec(ref: ModelRef) -> "RunSpec":
-    return tuning_spec.spec(AIM, ref, PAIRS.read().corpus(AIM), tuning_spec.row_length(AIM, ref))
-
-
-def _settings(ref: ModelRef, pairs: Pairs | None, problem: str) -> None:
-    st.markdown(say("next_one"))
-    st.caption(say("starts_from", name=literal(ref.label)))
-    PAIRS.draw()
-    if problem:
-        st.warning(literal(problem))
-    shape = tuning_models.config_of(ref)
-    tuning_settings.draw(AIM, ref, shape.n_layer)
-    if pairs is not None:
-        length = tuning_spec.usual_length(AIM, ref, pairs.train)
-        time = duration(tuning_spec.seconds(AIM, ref, length))
-        st.caption(say("what_is_learned", n=len(pairs.train), held_out=len(pairs.held_out),
-                       rows=tuning_settings.ROWS, time=time))  # fmt: skip
-        tuning_spec.tell_memory(AIM, ref, length)
-    tuning_parts.draw(shape, tuning_settings.last_blocks(AIM, ref, shape.n_layer), key="tuning_stack_answers")
 
 
 def _picture(ref: ModelRef, info: "RunInfo | None", pairs: Pairs | None) -> None:

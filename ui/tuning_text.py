@@ -10,6 +10,7 @@ from engine.corpus import Corpus, UnknownEncoding
 from engine.plan import Plan
 from ui import (
     lesson,
+    tuning_form,
     tuning_losses,
     tuning_models,
     tuning_parts,
@@ -86,11 +87,7 @@ def _spec(ref: ModelRef) -> "RunSpec":
 
 
 def _settings(ref: ModelRef, ready: Ready | None, problem: str) -> None:
-    st.markdown(say("next_one"))
-    st.caption(say("starts_from", name=literal(ref.label)))
-    TEXT.draw()
-    if problem:
-        st.warning(literal(problem))
+    tuning_form.source(ref, TEXT.draw, problem)
     tuning_settings.draw(AIM, ref, tuning_models.config_of(ref).n_layer)
     if ready is None:
         return
