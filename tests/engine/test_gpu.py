@@ -69,6 +69,7 @@ def test_training_learns_and_resumes(
         eval_rows=4,
         checkpoint_every=15,
         optimizer=optimizer,
+        learning_rate=2e-2,
         warmup_steps=3,
     )
     ids = (torch.arange(3000) % 7).tolist()
