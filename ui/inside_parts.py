@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 import viz
-from engine.inside import Contributions, contributions
+from engine.contributions import Contributions, contributions
 from ui import inside_text, worked_inside
 from ui.components import show
 from ui.inside_text import Looked

@@ -4,7 +4,7 @@ Cached and shared by all people, like the models themselves: read-only.
 """
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -54,6 +54,16 @@ def window(ref: ModelRef, text: str) -> Window:
     return Window(segments, unused + len(tokens), unused, tokenizer.inner(len(tokens)))
 
 
+class _Asked(NamedTuple):
+    """One pass: of which model, over which text, without what."""
+
+    ref: ModelRef
+    text: str
+    ablate: tuple[tuple[int, int], ...]
+    hidden: tuple[int, ...]
+    ablate_parts: tuple[tuple[str, int], ...]
+
+
 def traced(
     ref: ModelRef,
     text: str,
@@ -62,31 +72,18 @@ def traced(
     ablate_parts: tuple[tuple[str, int], ...] = (),
 ) -> "Trace":
     """Everything that one pass over a text computes, see `engine.trace`. Its arrays can't be changed."""
-    keep = _traced_large if ref.large else _traced
-    return keep(ref, text, ablate, hidden, ablate_parts)
+    return (_traced_large if ref.large else _traced)(_Asked(ref, text, ablate, hidden, ablate_parts))
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _traced(
-    ref: ModelRef,
-    text: str,
-    ablate: tuple[tuple[int, int], ...],
-    hidden: tuple[int, ...],
-    ablate_parts: tuple[tuple[str, int], ...],
-) -> "Trace":
-    return _trace(ref, text, ablate, hidden, ablate_parts)
+def _traced(asked: _Asked) -> "Trace":
+    return _trace(asked)
 
 
 @st.cache_resource(max_entries=4, show_spinner=say.later("reading"))
-def _traced_large(
-    ref: ModelRef,
-    text: str,
-    ablate: tuple[tuple[int, int], ...],
-    hidden: tuple[int, ...],
-    ablate_parts: tuple[tuple[str, int], ...],
-) -> "Trace":
+def _traced_large(asked: _Asked) -> "Trace":
     """Each takes up to 200 MB, see `engine.trace_size`."""
-    return _trace(ref, text, ablate, hidden, ablate_parts)
+    return _trace(asked)
 
 
 def let_go() -> None:
@@ -94,24 +91,18 @@ def let_go() -> None:
     _traced_large.clear()
 
 
-def _trace(
-    ref: ModelRef,
-    text: str,
-    ablate: tuple[tuple[int, int], ...],
-    hidden: tuple[int, ...],
-    ablate_parts: tuple[tuple[str, int], ...],
-) -> "Trace":
+def _trace(asked: _Asked) -> "Trace":
     from engine.trace import trace
 
-    checkpoint = resources.load(ref)
+    checkpoint = resources.load(asked.ref)
     result = trace(
         checkpoint.model,
         checkpoint.tokenizer,
-        text,
-        ablate=ablate,
-        ablate_parts=ablate_parts,
-        hidden=hidden,
-        most=ref.window_length,
+        asked.text,
+        ablate=asked.ablate,
+        ablate_parts=asked.ablate_parts,
+        hidden=asked.hidden,
+        most=asked.ref.window_length,
     )
     for field in fields(result):
         value = getattr(result, field.name)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.inside import Part, contributions, head_terms, lens, lens_logits, shift, stream
+from engine.contributions import Part, contributions, head_terms
+from engine.inside import lens, lens_logits, shift, stream
 from engine.metrics import IGNORED, softmax
 from engine.tokenizers import byte_tokenizer
 from engine.trace import trace

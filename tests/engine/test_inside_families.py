@@ -11,9 +11,10 @@ import torch
 
 from engine.ablation import each_alone, effect, logits_without, loss
 from engine.config import ModelConfig, Rotary
+from engine.contributions import Part, contributions
 from engine.heads import RULES, attention_cell, best_example, head_measures
 from engine.hub_families import shape_of
-from engine.inside import Part, contributions, lens, lens_logits, stream
+from engine.inside import lens, lens_logits, stream
 from engine.metrics import softmax
 from engine.model import Transformer
 from engine.parameter_parts import parameter_count

@@ -11,7 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine.ablation import effect, loss, most_lost
 from engine.checkpoints import Checkpoint
-from engine.inside import contributions, lens, stream
+from engine.contributions import contributions
+from engine.inside import lens, stream
 from engine.metrics import softmax
 from engine.trace import Trace, trace
 from tests.pages import tiny

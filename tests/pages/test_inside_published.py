@@ -10,9 +10,10 @@ from streamlit.testing.v1 import AppTest
 from engine import embeddings
 from engine.ablation import each_alone
 from engine.config import Rotary
+from engine.contributions import contributions
 from engine.heads import attention_cell
 from engine.hub import load_folder
-from engine.inside import contributions, lens
+from engine.inside import lens
 from engine.trace import Trace, trace
 from tests.hub_folders import write_bert, write_llama
 from tests.pages import tiny
