@@ -26,7 +26,8 @@ FLOORS = (
     "optimizers dice stages merges own_vocabularies run_sets story_pairs instructions preferences aims "
     "trained_part",
     "devices scaling predictions trace heads inside contributions ablation embeddings compare sampling "
-    "waterfall search row_reading strategies training checkpoint_files checkpoint_list checkpoints tuning_start baselines "
+    "waterfall search row_reading strategies training checkpoint_files checkpoint_list checkpoints "
+    "tuning_start baselines "
     "hub oracle gaps "
     "mask_draws pseudo objectives fill infill fill_scores contexts floor plan samples moments "
     "story_report worked_sums worked_vectors worked_text worked_scaling",
