@@ -30,6 +30,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.folders import read_json, write_json
 from engine.owners import owner_hash
 from engine.run_folder import hidden_folder, new_id
+from engine.run_format import check_format
 from engine.run_info import info_of, update_status
 from engine.runs import RunStore
 from engine.tuning_data import REFERENCE
@@ -52,7 +53,7 @@ _FILES = re.compile(
 )
 _FOLDERS = re.compile(r"(also|start|checkpoints(/[0-9]{7,12})?)/")  # some programs list them
 _NEEDED = ("run.json", "tokenizer.json", "corpus.txt", CONTENTS)
-_PRIVATE = ("owner", "spec_hash", "imported")
+_PRIVATE = ("owner", "spec_hash", "imported", "keep", "stopped_by")
 _PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
 
 TEXT = """{name}
@@ -272,8 +273,11 @@ def _adopt(folder: Path, run_id: str, owner: str) -> None:
         ValueError: one sentence, if it is no run that could be trained on.
     """
     run = read_json(folder / "run.json")
+    check_format(run, "run.json")
     if isinstance(run.get("start"), dict):
         run["start"].pop("folder", None)
+    for name in ("keep", "stopped_by"):
+        run.pop(name, None)
     try:
         model, train = ModelConfig.from_json(run["model"]), TrainConfig.from_json(run["train"])
         check_settings(run, model, train)

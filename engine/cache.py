@@ -18,6 +18,7 @@ class KVCache:
         k, v: (L,B,Hkv,room,D); what lies behind `length` means nothing. Going back to fewer tokens is setting
             `length`: a causal model's keys and values don't depend on what comes later.
         length: tokens that it holds.
+        ids: (B,room) those tokens, of a model that mixes in the previous one; else None.
     """
 
     def __init__(
@@ -32,7 +33,20 @@ class KVCache:
         shape = (config.n_layer, batch_size, config.kv_heads, min(room, self._most), config.d_head)
         self.k = torch.zeros(shape, device=device, dtype=dtype)
         self.v = torch.zeros(shape, device=device, dtype=dtype)
+        self.ids: Tensor | None = None
+        if config.mix_previous:
+            self.ids = torch.zeros(batch_size, shape[3], dtype=torch.int64, device=device)
         self.length = 0
+
+    def read(self, ids: Tensor) -> Tensor | None:
+        """Note the new tokens (B,T) where a later one asks for them; the ones before them (B,1), or None."""
+        if self.ids is None:
+            return None
+        end = self.length + ids.shape[1]
+        if end > self.k.shape[3]:
+            self._grow(end)
+        self.ids[:, self.length : end] = ids
+        return self.ids[:, self.length - 1 : self.length] if self.length else None
 
     def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Store (B,Hkv,T,D) of the new tokens; give back those of all tokens."""
@@ -56,6 +70,10 @@ class KVCache:
         shape = (n_layer, len(rows), heads, max(min(room, self._most), n), width)
         copy.k, copy.v = self.k.new_zeros(shape), self.v.new_zeros(shape)
         copy.k[:, :, :, :n], copy.v[:, :, :, :n] = self.k[:, rows, :, :n], self.v[:, rows, :, :n]
+        copy.ids = None
+        if self.ids is not None:
+            copy.ids = self.ids.new_zeros(len(rows), shape[3])
+            copy.ids[:, :n] = self.ids[rows, :n]
         return copy
 
     def _grow(self, least: int) -> None:
@@ -63,3 +81,5 @@ class KVCache:
         more = min(self._most, max(least, 2 * self.k.shape[3])) - self.k.shape[3]
         empty = self.k.new_zeros((*self.k.shape[:3], more, self.k.shape[4]))
         self.k, self.v = torch.cat([self.k, empty], dim=3), torch.cat([self.v, empty], dim=3)
+        if self.ids is not None:
+            self.ids = torch.cat([self.ids, self.ids.new_zeros(len(self.ids), more)], dim=1)

@@ -72,6 +72,8 @@ class ModelConfig(JsonSettings):
         objective: "clm" looks only backwards, "mlm" in both directions.
         norm_place: "pre" normalises a block's input, "post" its output (as in 2017).
         tie_head: the output matrix is the embedding matrix.
+        mix_previous: each position's input also gets the vector of the token before it, each number times a
+            learned factor, see `model.Previous`.
 
     The rest only published models have (`BORROWED`); as it stands, each changes nothing:
         head_width: numbers in a head; None means d_model / n_head.
@@ -102,6 +104,7 @@ class ModelConfig(JsonSettings):
     tie_head: bool = True
     qk_norm: bool = False
     dropout: float = 0.0
+    mix_previous: bool = False
     head_width: int | None = None
     norm_eps: float = 1e-5
     rotary: Rotary = Rotary()
@@ -134,7 +137,7 @@ class ModelConfig(JsonSettings):
                 raise ValueError(say("n_kv_head_must", n_kv_head=self.n_kv_head, n_head=self.n_head))
         if self.d_ff is not None:
             check_whole(self, "d_ff")
-        check_switch(self, "bias", "tie_head", "qk_norm", "parallel", "embedding_norm")
+        check_switch(self, "bias", "tie_head", "qk_norm", "mix_previous", "parallel", "embedding_norm")
         check_switch(self, "head_transform", "head_bias")
         check_switch(self, "qkv_bias", "out_bias", unset=True)
         check_choice(self, "objective", "clm", "mlm")
@@ -168,11 +171,11 @@ class ModelConfig(JsonSettings):
             raise ValueError(say("parallel_needs_pre"))
 
     def to_json(self) -> dict[str, Any]:
-        """The settings by name; those that only published models have, where they change something."""
+        """The settings by name; those of `SELDOM` only where they change something."""
         return {
             name: value
             for name, value in super().to_json().items()
-            if name not in BORROWED or getattr(self, name) != BORROWED[name]
+            if name not in SELDOM or getattr(self, name) != SELDOM[name]
         }
 
     @property
@@ -209,6 +212,8 @@ class ModelConfig(JsonSettings):
 
 _FIELDS = [f.name for f in fields(ModelConfig)]
 BORROWED = {f.name: f.default for f in fields(ModelConfig)[_FIELDS.index("head_width") :]}
+LATER = {"mix_previous": False}  # came when many folders were written already
+SELDOM = BORROWED | LATER
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ class Part:
     """Something that adds to the residual stream.
 
     Attributes:
-        kind: "token", "position", "head", "attention bias", "mlp", "norm bias", "head bias" (of what stands
-            after the stream: the head, and the matrix before it if there is one).
+        kind: "token", "previous" (the token before it, of a model that mixes it in), "position", "head",
+            "attention bias", "mlp", "norm bias", "head bias" (of what stands after the stream: the head, and
+            the matrix before it if there is one).
         layer: counted from 0; -1 for what is in no block, as the last norm.
         head: of a head, counted from 0, or -1.
     """
@@ -98,12 +99,11 @@ def contributions(
             bias = float(attention @ way.direction - heads.sum())
             way.found.append((Part("attention bias", layer), bias))
         way.found += [(Part("head", layer, h), float(heads[h])) for h in reversed(range(len(heads)))]
-    token, place = _entering(model, traced, position)
+    entering = entering_parts(model, traced.ids, position)
     if model.embedding_norm is not None:
-        way.through_norm(model.embedding_norm, token if place is None else token + place, -1)
-    if place is not None:
-        way.note(Part("position"), place)
-    way.note(Part("token"), token)
+        way.through_norm(model.embedding_norm, np.sum(list(entering.values()), axis=0), -1)
+    for kind, vector in reversed(entering.items()):
+        way.note(Part(kind), vector)
     parts, values = zip(*reversed(way.found), strict=True)
     logits = traced.logits[position].astype(np.float64)
     total = logits[token_id] - (0.0 if against is None else logits[against])
@@ -184,14 +184,25 @@ def head_terms(model: Transformer, traced: Trace, layer: int, position: int) -> 
     return np.einsum("chd,hd->hc", weight.reshape(len(weight), *heads.shape), heads)
 
 
-def _entering(model: Transformer, traced: Trace, position: int) -> tuple[NDArray, NDArray | None]:
-    """The token's own vector (C,) and, where positions are added to it, the position's; float64.
+@torch.no_grad()
+def entering_parts(model: Transformer, ids: NDArray, position: int) -> dict[str, NDArray]:
+    """What is added up before the first block at a position, by kind of `Part`, each (C,) float64.
 
-    With them a norm after the embedding is not passed yet.
+    The first position has no token before it, and rotary positions add nothing: they turn queries and keys.
+    A norm after the embedding is not passed yet.
+
+    Args:
+        model: either kind.
+        ids: (T,) what it reads.
+        position: which of them.
     """
-    token = _numbers(model.embedding.weight[int(traced.ids[position])])
+    rows, sinusoidal = model.embedding.weight, model.config.positions == "sinusoidal"
+    scale = np.sqrt(model.config.d_model) if sinusoidal else 1.0
+    found = {"token": scale * _numbers(rows[int(ids[position])])}
+    if model.previous is not None and position:
+        found["previous"] = scale * _numbers(model.previous(rows[int(ids[position - 1])]))
     if model.position is not None:
-        return token, _numbers(model.position.weight[position])
-    if model.config.positions == "sinusoidal":
-        return token * np.sqrt(model.config.d_model), _numbers(model.sinusoid[position])
-    return token, None  # rotary positions turn queries and keys, and add nothing
+        found["position"] = _numbers(model.position.weight[position])
+    if sinusoidal:
+        found["position"] = _numbers(model.sinusoid[position])
+    return found

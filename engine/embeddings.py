@@ -81,6 +81,13 @@ def token_scale(model: Transformer) -> float:
     return math.sqrt(model.config.d_model) if model.config.positions == "sinusoidal" else 1.0
 
 
+def previous_factors(model: Transformer) -> NDArray[np.float32] | None:
+    """(C,) what the vector of the token before is multiplied by and added; None for models that don't."""
+    if model.previous is None:
+        return None
+    return np.asarray(model.previous.weight.detach().float().cpu().numpy())
+
+
 def sinusoid(context_length: int, width: int) -> NDArray[np.float32]:
     """The fixed table (context_length, width), see `engine.rotary.sinusoidal_positions`."""
     return sinusoidal_positions(context_length, width)[:, :width].numpy()

@@ -84,6 +84,8 @@ def our_shapes(config: ModelConfig) -> Shapes:
         config.kv_heads * config.d_head,
     )
     found: Shapes = {"embedding.weight": (V, C)}
+    if config.mix_previous:
+        found["previous.weight"] = (C,)
     if config.positions == "learned":
         found["position.weight"] = (config.context_length, C)
     if config.embedding_norm:

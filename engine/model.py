@@ -20,7 +20,7 @@ say = words("engine.model")
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float | None = None
+    q: Tensor, k: Tensor, v: Tensor, bars: Tensor | None, scale: float | None = None
 ) -> tuple[Tensor, Tensor]:
     """Scaled dot-product attention, step by step (Vaswani et al. 2017, arXiv:1706.03762, eq. 1).
 
@@ -28,18 +28,36 @@ def attend(
         q: queries (B,H,T,D).
         k: keys (B,H,S,D).
         v: values (B,H,S,D).
-        visible: (T,S) bool, True where a query may look; None: everywhere.
+        bars: (T,S) what is added to the scores: 0 where a query may look, -∞ where not; None: everywhere.
         scale: factor of the scores; None: 1 / √D.
 
     Returns:
         Output (B,H,T,D) and weights (B,H,T,S); each row of the weights sums to 1.
     """
+    # Queries are fewer numbers than scores, and adding costs a sixth of `masked_fill`.
+    q = q / math.sqrt(q.shape[-1]) if scale is None else q * scale
     scores = q @ k.transpose(-2, -1)  # (B,H,T,S)
-    scores = scores / math.sqrt(q.shape[-1]) if scale is None else scores * scale
-    if visible is not None:
-        scores = scores.masked_fill(~visible, -math.inf)
+    if bars is not None:
+        scores += bars
     weights = scores.softmax(dim=-1)
     return weights @ v, weights
+
+
+def look_back(T: int, S: int, window: int, like: Tensor) -> Tensor:
+    """(T,S) bars before the future: row t stands at position S - T + t and sees itself and all before it.
+
+    Args:
+        T: queries, the last of the S positions.
+        S: keys.
+        window: how many positions a query sees, itself among them; 0: all.
+        like: a tensor of the kind and place that are wanted.
+
+    >>> look_back(2, 3, 2, torch.empty(0)).tolist()
+    [[0.0, 0.0, -inf], [-inf, 0.0, 0.0]]
+    """
+    barred = torch.full((T, S), -math.inf, dtype=like.dtype, device=like.device)
+    future = barred.triu(S - T + 1)
+    return future + barred.tril(S - T - window) if window else future
 
 
 def dropped(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
@@ -110,13 +128,10 @@ class Attention(nn.Module):
             k, v = (t.repeat_interleave(self.config.n_head // self.config.kv_heads, dim=1) for t in (k, v))
         if fast:  # the same numbers to 1e-5
             return F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
-        # Row t of the new tokens sits at position S - T + t and sees itself and everything before.
-        visible = torch.ones(T, S, dtype=torch.bool, device=q.device).tril(S - T) if causal else None
-        if visible is not None and narrow:  # or only the last `window` of those
-            visible = visible.triu(S - T - window + 1)
+        bars = look_back(T, S, window if narrow else 0, q) if causal else None
         if recorder is None:
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=visible, scale=scale)
-        heads, weights = attend(q, k, v, visible, scale)
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=bars, scale=scale)
+        heads, weights = attend(q, k, v, bars, scale)
         heads = recorder.silence_heads(layer, heads)
         recorder.keep(q=q, k=k, v=v, weights=weights, heads=heads)
         return heads
@@ -185,6 +200,22 @@ class Block(nn.Module):
         return x
 
 
+class Previous(nn.Module):
+    """What a position's input gets of the token before it: that token's vector, times a learned factor each.
+
+    The factors begin at 0: a model starts as if it had none of this. Attention must else find out where the
+    neighbour stands before it can read it; the mixing hands it over for as many weights as a vector has.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width))
+
+    def forward(self, before: Tensor) -> Tensor:
+        """Vectors of the tokens before (…,C) -> what is added at their right neighbours (…,C)."""
+        return self.weight * before
+
+
 class Transformer(nn.Module):
     """A language model: ids in, logits at every position out.
 
@@ -201,6 +232,7 @@ class Transformer(nn.Module):
         self.config = config
         with NoFirstWeights():
             self.embedding = nn.Embedding(config.vocab_size, config.d_model)
+            self.previous = Previous(config.d_model) if config.mix_previous else None
             learned = config.positions == "learned"
             self.position = nn.Embedding(config.context_length, config.d_model) if learned else None
             self.embedding_norm = Norm(config, config.d_model) if config.embedding_norm else None
@@ -231,9 +263,18 @@ class Transformer(nn.Module):
         """Number of weights; a tied head counts once."""
         return sum(p.numel() for p in self.parameters())
 
-    def embed(self, ids: Tensor, start: int = 0) -> Tensor:
-        """Token vectors plus position vectors: (B,T) -> (B,T,C). `start` is the position of the first id."""
+    def embed(self, ids: Tensor, start: int = 0, before: Tensor | None = None) -> Tensor:
+        """What enters the first block, token vectors plus what is added to them: (B,T) -> (B,T,C).
+
+        Args:
+            ids: the tokens.
+            start: the position of the first id.
+            before: (B,1) the tokens before the first ones, for a model that mixes them in; None is none.
+        """
         x = self.embedding(ids)
+        if self.previous is not None:
+            first = torch.zeros_like(x[:, :1]) if before is None else self.embedding(before)
+            x = x + self.previous(torch.cat((first, x[:, :-1]), dim=1))
         if self.position is not None:
             x = x + self.position.weight[start : start + ids.shape[1]]
         if self.sinusoid is not None:
@@ -290,7 +331,8 @@ class Transformer(nn.Module):
         start = 0 if cache is None else cache.length
         self._check(ids, start, cache)
         T = ids.shape[1]
-        x = dropped(self.embed(ids, start), self.config.dropout, dropout)  # (B,T,C)
+        before = None if cache is None else cache.read(ids)
+        x = dropped(self.embed(ids, start, before), self.config.dropout, dropout)  # (B,T,C)
         turns = None if self.turns is None else self.turns[start : start + T]
         if recorder is not None:
             recorder.keep(residual=x)

@@ -35,8 +35,8 @@ class Part:
     """Some of a model's weights in one step, all together.
 
     Attributes:
-        name: "embedding", "position", "attention 1", "mlp 1" and so on, "final_norm", "head"; layers are
-            counted from 1.
+        name: "embedding", "previous", "position", "attention 1", "mlp 1" and so on, "final_norm", "head";
+            layers are counted from 1.
         n: how many numbers.
         gradient: Euclidean length of their gradient, before clipping.
         update: length of their change.

@@ -5,7 +5,7 @@ import math
 from engine.config import ModelConfig
 from engine.hub_layout import our_shapes
 
-PARTS = ("embedding", "positions", "attention", "mlp", "norms", "head")
+PARTS = ("embedding", "previous", "positions", "attention", "mlp", "norms", "head")
 BYTES = 4  # of one float32
 
 
@@ -15,7 +15,7 @@ def parameter_parts(config: ModelConfig) -> dict[str, int]:
     A tied head has no matrix of its own: its numbers are those of the embedding, and count there.
 
     >>> parameter_parts(ModelConfig(vocab_size=10, context_length=8, n_layer=1, n_head=2, d_model=4))
-    {'embedding': 40, 'positions': 32, 'attention': 80, 'mlp': 148, 'norms': 24, 'head': 0}
+    {'embedding': 40, 'previous': 0, 'positions': 32, 'attention': 80, 'mlp': 148, 'norms': 24, 'head': 0}
     """
     found = dict.fromkeys(PARTS, 0)
     for name, shape in our_shapes(config).items():
@@ -25,7 +25,7 @@ def parameter_parts(config: ModelConfig) -> dict[str, int]:
 
 def _part(name: str) -> str:
     """The part that a parameter belongs to, by its name in `Transformer`."""
-    outer = {"embedding": "embedding", "position": "positions"}
+    outer = {"embedding": "embedding", "previous": "previous", "position": "positions"}
     first = name.split(".")[0]
     if first.startswith("head"):
         return "head"

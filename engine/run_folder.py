@@ -10,21 +10,18 @@ reference.safetensors   of a run on preferences, what its start gives each answe
 
 import os
 import secrets
-import shutil
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from engine.corpus import PAIRS, split
 from engine.folders import write_json
 from engine.owners import owner_hash
+from engine.run_format import FORMAT
 from engine.run_info import update_status
 from engine.run_spec import RunSpec, also_file, spec_hash
 from engine.tuning_start import copy_start
 from wording import language
-
-LEFTOVER_SECONDS = 3600.0  # a half-made run that is so old belongs to nobody
 
 
 def new_id() -> str:
@@ -49,7 +46,7 @@ def make_folder(root: Path, spec: RunSpec, owner: str, sizes: tuple[int, int], s
     """
     run_id = new_id()
     run = {
-        "format": 1,
+        "format": FORMAT,
         "id": run_id,
         "name": spec.name.strip() or run_id,
         "created": time.time(),
@@ -80,11 +77,3 @@ def make_folder(root: Path, spec: RunSpec, owner: str, sizes: tuple[int, int], s
     update_status(hidden, **{"step": 0, "message": "", "pid": None, "device": "", **status})
     os.replace(hidden, root / run_id)
     return run_id
-
-
-def sweep(root: Path) -> None:
-    """Remove what processes left behind that died while they made, imported or deleted a run."""
-    for leftover in (*root.glob(".*.new"), *root.glob(".*.deleted")):
-        with suppress(OSError):  # somebody else was quicker
-            if time.time() - leftover.stat().st_mtime > LEFTOVER_SECONDS:
-                shutil.rmtree(leftover, ignore_errors=True)

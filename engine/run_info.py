@@ -16,6 +16,7 @@ say = words("engine.run_info")
 AT_WORK = ("starting", "running", "paused")  # a process has it
 ACTIVE = ("queued", *AT_WORK)
 STOP, PAUSE = "stop", "pause"  # files in a run's folder by which others talk to its worker
+TEACHER = "teacher"  # in run.json, by whom it was stopped
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class RunInfo:
         imported: whether it came out of a zip.
         start, start_identity: name and fingerprint of the model that it started from; "" if it began with
             new weights.
+        kept: whether its owner wants it never to be deleted by itself.
+        stopped_by_teacher: whether it is stopped because the teacher of the server did that.
+        held: whether it waits since new runs may not begin now, see `engine.new_runs`.
+        due: when it will be deleted by itself, in seconds since 1970, see `engine.retention`; None if never.
     """
 
     id: str
@@ -69,6 +74,10 @@ class RunInfo:
     imported: bool = False
     start: str = ""
     start_identity: str = ""
+    kept: bool = False
+    stopped_by_teacher: bool = False
+    held: bool = False
+    due: float | None = None
 
     @property
     def measure(self) -> str:
@@ -135,6 +144,8 @@ def info_of(
             imported=run.get("imported") is True,
             start=str(run["start"]["name"]) if run.get("start") else "",
             start_identity=str(run["start"]["identity"]) if run.get("start") else "",
+            kept=run.get("keep") is True,
+            stopped_by_teacher=state == "stopped" and run.get("stopped_by") == TEACHER,
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -39,6 +39,7 @@ MODEL_SETTINGS = {
     "tie_head": "whether the output matrix is the embedding",
     "qk_norm": "whether queries and keys are normalised",
     "dropout": "share of numbers dropped in training",
+    "mix_previous": "whether a position also gets the vector of the token before it",
 }
 TRAIN_SETTINGS = {
     "steps": "optimizer steps in all (default: 600); with RUN_FOLDER, a new total",

@@ -11,9 +11,12 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from engine import new_runs, retention
 from engine.checkpoint_list import newest_checkpoint
 from engine.folders import JsonReader, checked_name, read_json
 from engine.processes import Workers, process_mark, worker_lives
+from engine.run_bin import sweep
+from engine.run_format import check_format, is_newer
 from engine.run_info import ACTIVE, AT_WORK, language_of, update_status
 from wording import words
 
@@ -21,6 +24,7 @@ say = words("engine.run_queue")
 
 REWARM_SECONDS = 15.0  # after a start, so that the next worker's imports don't slow its first steps
 PUMP_SECONDS = 1.0
+TIDY_SECONDS = 60.0  # between two looks at what can be deleted for good
 
 
 class RunQueue:
@@ -41,26 +45,33 @@ class RunQueue:
         self._mutex = threading.RLock()  # guards what is below, and `workers`
         self._keep_warm = False
         self._last_pump = self._last_launch = 0.0
+        self._last_tidy = float("-inf")
 
     def lock(self) -> FileLock:
         """Held by whoever changes the state of a run."""
         return FileLock(self.home / "runs.lock")
 
     def ids(self) -> list[str]:
-        """All runs, in the order in which they were made."""
+        """All runs, in the order in which they were made; those of a newer version are left to it."""
         return sorted(
-            p.name for p in self.root.iterdir() if not p.name.startswith(".") and (p / "run.json").is_file()
+            p.name
+            for p in self.root.iterdir()
+            if not p.name.startswith(".") and (p / "run.json").is_file() and not self._is_newer(p)
         )
+
+    def _is_newer(self, folder: Path) -> bool:
+        return is_newer(self.json.read(folder / "run.json"))
 
     def folder(self, run_id: str) -> Path:
         """Where a run lies.
 
         Raises:
-            ValueError: if there is none of this name.
+            ValueError: if there is none of this name, or a newer version made it.
         """
         folder = self.root / checked_name(run_id)
         if not folder.is_dir():
             raise ValueError(say("no_run", run_id=run_id))
+        check_format(self.json.read(folder / "run.json"), run_id)
         return folder
 
     def waiting(self) -> list[str]:
@@ -101,8 +112,23 @@ class RunQueue:
     def pump(self) -> None:
         """Notice workers that died, then start waiting runs while places are free. Under the lock."""
         living = self.notice_dead()
+        self.tidy()
+        if not new_runs.may_begin(self.home):
+            return
         for run_id in self.waiting()[: max(0, self.slots - living)]:
             self._launch(self.root / run_id)
+
+    def tidy_due(self) -> bool:
+        """Whether it is time for `tidy` again."""
+        return time.monotonic() - self._last_tidy > TIDY_SECONDS
+
+    def tidy(self) -> None:
+        """Remove for good what was deleted a while ago, and once a day delete old runs. Under the lock."""
+        if self.tidy_due():
+            self._last_tidy = time.monotonic()
+            sweep(self.root)
+            if retention.is_due(self.home):
+                retention.tidy(self.home)
 
     def notice_dead(self) -> int:
         """Mark runs whose worker is gone; gives the number of those that live. Under the lock."""

@@ -4,10 +4,13 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+from engine import new_runs, retention
 from engine.checkpoint_list import list_checkpoints, newest_checkpoint
+from engine.folders import checked_name
 from engine.records import Records, merge_records, read_records
 from engine.run_info import RunInfo, info_of
 from engine.run_queue import RunQueue
+from engine.run_sizes import RunSizes
 from wording import words
 
 say = words("engine.run_reader")
@@ -16,6 +19,7 @@ HISTORIES = 200  # so many runs' records are kept in memory
 
 Kept = list[tuple[int, Path]]  # step, checkpoint folder
 Infos = list[RunInfo]  # named here, since inside RunReader `list` is a method
+Names = list[str]
 
 
 class RunReader:
@@ -32,13 +36,21 @@ class RunReader:
         self._mutex = threading.Lock()  # guards what is below
         self._histories: dict[str, tuple[int, Records]] = {}
         self._have_checkpoint: dict[str, tuple[int, bool]] = {}
+        self._sizes = RunSizes()
 
     def list(self, owner: str | None = None, group: str | None = None) -> Infos:
         """Runs, newest first; with an owner only theirs, with a group only those of that experiment."""
         ids = self.queue.ids()
         self.queue.refresh(*ids)
-        places = self.queue.places()
-        infos = [replace(i, queue_place=places.get(i.id)) for i in map(self._read_info, ids) if i is not None]
+        if self.queue.tidy_due():
+            self._tidy(set(ids))
+            ids = self.queue.ids()
+        places, held = self.queue.places(), not new_runs.may_begin(self.home)
+        infos = [
+            replace(i, queue_place=places.get(i.id), held=held and i.state == "queued")
+            for i in map(self._read_info, ids)
+            if i is not None
+        ]
         shown = [
             i for i in infos if (owner is None or i.owned_by(owner)) and (group is None or i.group == group)
         ]
@@ -56,7 +68,39 @@ class RunReader:
         info = self._read_info(run_id)
         if info is None:
             raise ValueError(say("run_cant_read_run", run_id=run_id))
-        return replace(info, queue_place=self.queue.places().get(run_id)) if info.state == "queued" else info
+        if info.state != "queued":
+            return info
+        held = not new_runs.may_begin(self.home)
+        return replace(info, queue_place=self.queue.places().get(run_id), held=held)
+
+    def size(self, run_id: str) -> int:
+        """Bytes of a run's folder; 0 if it is gone.
+
+        Raises:
+            ValueError: if that is no name of a run.
+        """
+        return self._sizes.of(self.root / checked_name(run_id))
+
+    def opened(self, run_id: str) -> None:
+        """Note that somebody looks at a run: it is not deleted by itself for a while."""
+        folder = self.root / checked_name(run_id)
+        if (folder / "run.json").is_file():
+            retention.opened(folder)
+
+    def unreadable(self) -> Names:
+        """Folders among the runs that this version can't read: damaged, or of a newer one."""
+        folders = (p for p in self.root.iterdir() if p.is_dir() and not p.name.startswith("."))
+        readable = {run_id for run_id in self.queue.ids() if self._read_info(run_id) is not None}
+        return sorted(p.name for p in folders if p.name not in readable)
+
+    def _tidy(self, ids: set[str]) -> None:
+        """Delete what is due, and forget what was kept of runs that are gone."""
+        with self.queue.lock():
+            self.queue.tidy()
+        self._sizes.keep_only(ids)
+        for kept in (self._have_checkpoint, self._histories):
+            for gone in kept.keys() - ids:
+                kept.pop(gone, None)  # type: ignore[attr-defined]
 
     def metrics(self, run_id: str, offset: int = 0) -> tuple[Records, int]:
         """Records appended since `offset`, and the next offset. See `merge_records` for "resume" records."""
@@ -85,7 +129,8 @@ class RunReader:
     def _read_info(self, run_id: str) -> RunInfo | None:
         folder, read = self.root / run_id, self.queue.json.read
         run, status = read(folder / "run.json"), read(folder / "status.json")
-        return info_of(folder, run, status, self._has_checkpoint(folder)) if run else None
+        info = info_of(folder, run, status, self._has_checkpoint(folder)) if run else None
+        return info and replace(info, due=retention.due_at(folder, run, status))
 
     def _has_checkpoint(self, folder: Path) -> bool:
         """Whether it has a complete one; looked at again only when one comes or goes."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from engine.config import LATER
 from engine.corpus import title
 from engine.folders import read_json
 from wording import words
@@ -109,7 +110,7 @@ def _checked_on(folder: str, text: str, val_share: float | None) -> Named:
 def differences(runs: Sequence[Mapping[Key, Any]]) -> list[Difference]:
     """Only the settings in which the runs are not all alike, in the order of the settings."""
     keys = dict.fromkeys(key for run in runs for key in run if key != CHECKED_ON)
-    rows = [Difference(*key, tuple(run.get(key) for run in runs)) for key in keys]
+    rows = [Difference(*key, tuple(run.get(key, LATER.get(key[1])) for run in runs)) for key in keys]
     return [row for row in rows if any(value != row.values[0] for value in row.values)]
 
 

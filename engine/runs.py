@@ -5,8 +5,6 @@ outlives a page change, a closed tab and a restarted server. What lies in it: se
 """
 
 import os
-import secrets
-import shutil
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,11 +17,12 @@ from engine.folders import data_folder, read_json, write_file, write_json
 from engine.owners import owner_hash
 from engine.processes import process_mark, worker_lives
 from engine.records import read_records as read_records
-from engine.run_folder import make_folder, sweep
+from engine.run_bin import sweep
+from engine.run_folder import make_folder
 from engine.run_info import ACTIVE, AT_WORK, PAUSE, STOP, pause_step
 from engine.run_info import RunInfo as RunInfo
 from engine.run_info import update_status as update_status
-from engine.run_reader import RunReader
+from engine.run_keeper import RunKeeper
 from engine.run_spec import RunSpec as RunSpec
 from engine.run_spec import spec_hash
 from engine.tuning_size import check_disk
@@ -31,12 +30,10 @@ from wording import words
 
 say = words("engine.runs")
 
-LET_GO_SECONDS = 20.0  # a paused worker leaves within a moment, unless its checkpoint is large
-
 Names = list[str]
 
 
-class RunStore(RunReader):
+class RunStore(RunKeeper):
     """All runs of one home folder. One object serves all sessions and threads of a process."""
 
     def __init__(self, home: str | Path | None = None) -> None:
@@ -52,11 +49,6 @@ class RunStore(RunReader):
         """End the idle worker. Runs go on."""
         self.queue.close()
 
-    def pump(self) -> None:
-        """Notice workers that died, then start waiting runs while places are free."""
-        with self.queue.lock():
-            self.queue.pump()
-
     # ---- making runs
 
     def create(self, spec: RunSpec, owner: str) -> str:
@@ -66,7 +58,7 @@ class RunStore(RunReader):
             ValueError: if it could not be trained, with the numbers.
         """
         sizes = spec.check()
-        check_disk(self.root, spec.model, spec.train)
+        self._check_disk(spec)
         with self.queue.lock():
             return make_folder(
                 self.root, spec, owner, sizes, {"state": "stopped", "message": say("not_started_yet")}
@@ -96,7 +88,7 @@ class RunStore(RunReader):
             counted: dict[tuple[str, str], int] = {}
             sizes = [spec.check(counted) for spec in specs]
             for spec in specs:
-                check_disk(self.root, spec.model, spec.train)
+                self._check_disk(spec)
             with self.queue.lock():
                 known = self._same(specs, owner)
                 if not known:
@@ -106,6 +98,14 @@ class RunStore(RunReader):
                 with suppress(ValueError):  # it ended at this very moment
                     self.resume(run_id, owner)
         return known
+
+    def _check_disk(self, spec: RunSpec) -> None:
+        """See that there is room; what was deleted makes way first."""
+        try:
+            check_disk(self.root, spec.model, spec.train)
+        except ValueError:
+            sweep(self.root, undo_seconds=0)
+            check_disk(self.root, spec.model, spec.train)
 
     def _queue_new(self, specs: Sequence[RunSpec], owner: str, sizes: Sequence[tuple[int, int]]) -> Names:
         """Make what isn't active yet. Under the lock."""
@@ -141,30 +141,7 @@ class RunStore(RunReader):
             return []
         return [found[spec_hash(spec)][1] for spec in specs]
 
-    # ---- what its owner asks of a run
-
-    def stop(self, run_id: str, owner: str) -> None:
-        """Ask a run to stop with a checkpoint: within one step when it runs, at once when it waits."""
-        with self.queue.lock():
-            self._stop(self._own(run_id, owner))
-
-    def stop_group(self, group: str, owner: str) -> None:
-        """Stop all runs of an experiment: those that wait first, so that none of them takes a free place."""
-        if not group:
-            raise ValueError(say("name_the_experiment"))
-        with self.queue.lock():
-            for run_id in self.queue.ids():
-                run = read_json(self.root / run_id / "run.json")
-                if (run.get("group"), run.get("owner")) == (group, owner_hash(owner)):
-                    self._stop(self.root / run_id)
-
-    def _stop(self, folder: Path) -> None:
-        state = read_json(folder / "status.json").get("state")
-        if state == "queued":
-            (folder / PAUSE).unlink(missing_ok=True)
-            update_status(folder, state="stopped", message=say("taken_out_queue"))
-        elif state in AT_WORK:
-            (folder / STOP).touch()
+    # ---- what its owner asks of a run, besides what `RunKeeper` has
 
     def pause(self, run_id: str, owner: str) -> None:
         """Ask a run to wait after this step. One in the queue leaves it; one that isn't active is left alone.
@@ -211,10 +188,8 @@ class RunStore(RunReader):
         Raises:
             ValueError: if it runs already, or there is nothing left to do.
         """
-        if steps is not None:
-            self._let_go(
-                run_id, owner, unless_total=steps
-            )  # the schedule changes: the worker must begin anew
+        if steps is not None:  # the schedule changes: the worker must begin anew
+            self._let_go(self._own(run_id, owner), unless_total=steps)
         with self.queue.lock():
             folder = self._own(run_id, owner)
             self.queue.notice_dead()
@@ -238,6 +213,9 @@ class RunStore(RunReader):
 
     def _requeue(self, folder: Path, steps: int) -> None:
         (folder / STOP).unlink(missing_ok=True)
+        run = read_json(folder / "run.json")
+        if run.pop("stopped_by", None):
+            write_json(folder / "run.json", run)
         update_status(folder, state="queued", queued_at=time.time(), message="", pid=None, steps=steps)
         self.queue.pump()
 
@@ -248,56 +226,6 @@ class RunStore(RunReader):
     def _check_left(self, run: dict[str, Any], done: int, total: int) -> None:
         if total <= done:
             raise ValueError(say("steps_are_done", run=run["name"], done=done, total=total))
-
-    def delete(self, run_id: str, owner: str) -> None:
-        """Remove a run and all its files; a paused one is let go first.
-
-        Raises:
-            ValueError: if it is active.
-        """
-        self._let_go(run_id, owner, keep=False)
-        with self.queue.lock():
-            folder = self._own(run_id, owner)
-            if read_json(folder / "status.json").get("state") in ACTIVE:
-                raise ValueError(say("still_active"))
-            aside = self.root / f".{run_id}.deleted"
-            os.replace(folder, aside)  # gone from every list at once
-        shutil.rmtree(aside, ignore_errors=True)
-        with self._mutex:
-            self._histories.pop(run_id, None)
-
-    def _let_go(self, run_id: str, owner: str, *, keep: bool = True, unless_total: int | None = None) -> None:
-        """Have the worker of a paused run leave, and wait until it has; other runs are left alone."""
-        with self.queue.lock():
-            folder = self._own(run_id, owner)
-            if unless_total == read_json(folder / "run.json")["train"]["steps"]:
-                return
-            status = read_json(folder / "status.json")
-            if status.get("state") != "paused":
-                return
-            write_file(folder / STOP, b"" if keep else b"without a checkpoint", durable=False)
-        end = time.monotonic() + LET_GO_SECONDS
-        while time.monotonic() < end:
-            status = read_json(folder / "status.json")
-            if status.get("state") != "paused" or not worker_lives(status):
-                break
-            time.sleep(0.01)
-        self.pump()  # marks it if it was killed
-
-    def rename(self, run_id: str, owner: str, name: str) -> None:
-        """Give a run another name; the id stays."""
-        with self.queue.lock():
-            folder = self._own(run_id, owner)
-            write_json(
-                folder / "run.json", {**read_json(folder / "run.json"), "name": name.strip() or run_id}
-            )
-
-    def _own(self, run_id: str, owner: str) -> Path:
-        folder = self.queue.folder(run_id)
-        stored = str(read_json(folder / "run.json").get("owner"))
-        if not secrets.compare_digest(stored, owner_hash(owner)):
-            raise PermissionError(say("somebody_elses"))
-        return folder
 
     # ---- training without a worker
 

@@ -78,6 +78,8 @@ def draw(chosen: Chosen) -> None:
         st.caption(f"{drawn} {_how_learned(chosen, ids)}")
         if chosen.config.tie_head:
             st.caption(say("used_again_bias" if chosen.config.head_bias else "used_again"))
+        if chosen.config.mix_previous:
+            st.caption(say("mixed"))
 
 
 def _how_learned(chosen: Chosen, ids: list[int]) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine import embeddings
 from engine.config import ModelConfig
-from ui import nav, resources, session, worked_vectors
+from ui import embedding_previous, nav, resources, session, worked_vectors
 from ui.components import show
 from ui.embedding_data import Chosen, names
 from ui.lesson import literal
@@ -132,15 +132,17 @@ def _added(chosen: Chosen, table: NDArray[np.float32], scale: float) -> None:
     """Token, position and their sum, then the whole table."""
     t, token_id, config = chosen.position, int(chosen.trace.ids[chosen.position]), chosen.config
     token, position = chosen.matrix[token_id] * np.float32(scale), table[t]
+    mixed = embedding_previous.mixed(chosen)
     left, right = st.columns([4, 3], gap="large")
     with right:
         dim = _number(say("work_out"), config.d_model - 1, "dim")
         st.latex(
             worked_vectors.addition(
                 float(chosen.matrix[token_id, dim]), float(position[dim]), token_id, t, dim, scale=scale,
-                d_model=config.d_model,
+                d_model=config.d_model, previous=None if mixed is None else mixed.at(dim),
             )
         )  # fmt: skip
+        embedding_previous.explain(chosen, mixed)
         if scale != 1:
             st.caption(say("scaled"))
             _fixed(chosen, dim)
@@ -148,9 +150,10 @@ def _added(chosen: Chosen, table: NDArray[np.float32], scale: float) -> None:
         name, normed = names(chosen.ref)[token_id], config.embedding_norm
         parts = [
             (say("scaled_token", d_model=config.d_model) if scale != 1 else say("token"), token),
+            *embedding_previous.part(mixed),
             (say("plus_position", position=t), position),
-            (say("sum"), token + position),
         ]
+        parts.append((say("sum"), np.sum([row for _, row in parts], axis=0)))
         show(sum_picture(parts, dim=dim), key="embeddings_sum")
         st.caption(say("where_then_norm" if normed else "where", name=literal(name), position=t))
     st.markdown(say("all_positions"))
@@ -160,7 +163,9 @@ def _added(chosen: Chosen, table: NDArray[np.float32], scale: float) -> None:
 def _rotary(chosen: Chosen) -> None:
     config = chosen.config
     if config.positions == "rotary":
-        st.write(say("rotary"))
+        st.write(say("rotary_mixed" if config.mix_previous else "rotary"))
+        if config.mix_previous:
+            embedding_previous.draw(chosen, _number(say("work_out"), config.d_model - 1, "dim"))
         _turned(chosen)
         return
     st.info(say("no_rotary", positions=_inside(chosen)))

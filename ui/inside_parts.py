@@ -91,7 +91,7 @@ class Bar(NamedTuple):
     """A part of the model and what it adds.
 
     Attributes:
-        group: what it is: embedding, position, attention, mlp, bias, head-bias, or others together.
+        group: what it is: embedding, previous, position, attention, mlp, bias, head-bias, or others together.
         value: added to the logit.
         block: counted from 1; 0 for what belongs to none. Of others how many these are.
     """
@@ -102,11 +102,10 @@ class Bar(NamedTuple):
 
 
 def grouped(found: Contributions) -> list[Bar]:
-    """Bars in the order of the model: embedding, position, each block's two halves, all norms' biases."""
+    """Bars in the order of the model: what enters it, each block's two halves, all norms' biases."""
     kinds = {part.kind for part in found.parts}
     bars = [Bar("embedding", found.of("token"))]
-    if "position" in kinds:
-        bars.append(Bar("position", found.of("position")))
+    bars += [Bar(kind, found.of(kind)) for kind in ("previous", "position") if kind in kinds]
     for layer in range(max(part.layer for part in found.parts) + 1):
         bars.append(Bar("attention", found.of("attention", layer), layer + 1))
         bars.append(Bar("mlp", found.of("mlp", layer), layer + 1))

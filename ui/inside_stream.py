@@ -121,7 +121,8 @@ def _added(looked: Looked, found: Stream, layer: int) -> None:
     """The chosen block's update worked out."""
     t = looked.position
     if not layer:
-        st.caption(say("starts"))
+        mixed = looked.model.config.mix_previous and looked.position
+        st.caption(say("starts_mixed" if mixed else "starts"))
         return
     before, added = float(found.lengths[layer - 1, t]), float(found.attention[layer - 1, t])
     st.markdown(say("added", n=layer))

@@ -137,6 +137,10 @@ def _more() -> None:
     _number(a, "val_share", 0.0, 0.5, step=0.05, disabled=own_share, help=say("help.val_share"))
     causal = value("objective") != "mlm"
     _number(b, "mask_prob", 0.01, 1.0, step=0.05, disabled=causal, help=say("help.mask_prob"))
+    st.toggle(
+        say("label.mix_previous"), key=key("mix_previous"), persist_state="session",
+        help=say("help.mix_previous"),
+    )  # fmt: skip
     _device()
 
 

@@ -50,6 +50,7 @@ DEFAULTS: dict[str, Any] = {
     "positions": "rotary",
     "norm": "layernorm",
     "activation": "gelu",
+    "mix_previous": False,
     "optimizer": "adamw",
     "learning_rate": RATES["adamw"],
     "warmup_steps": 50,
@@ -173,7 +174,7 @@ def model_config(vocab_size: int) -> ModelConfig:
     Raises:
         ValueError: if its numbers don't go together.
     """
-    names = ("objective", "positions", "norm", "activation", "dropout")
+    names = ("objective", "positions", "norm", "activation", "dropout", "mix_previous")
     chosen: dict[str, Any] = {name: value(name) for name in names}
     chosen |= {name: int(value(name)) for name in SHAPE if name != "batch_size"}
     return ModelConfig(vocab_size=vocab_size, **chosen)

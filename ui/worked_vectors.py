@@ -38,19 +38,44 @@ def look_up(column: dict[int, float], token_id: int, vocab_size: int, dim: int, 
 
 
 def addition(
-    token: float, position: float, token_id: int, t: int, dim: int, *, scale: float = 1.0, d_model: int = 1,
-    digits: int = 4,
+    token: float, position: float | None, token_id: int, t: int, dim: int, *,
+    previous: tuple[int, float, float] | None = None, scale: float = 1.0, d_model: int = 1, digits: int = 4,
 ) -> str:  # fmt: skip
-    """One number of a token's vector plus that of its position; `scale` is √d_model for sinusoids, else 1."""
-    n = tie(lambda a, b: scale * a + b, token, position, digits=digits)
-    factor = rf"\sqrt{{{d_model}}} \cdot " if scale != 1 else ""
-    symbol = r"\sqrt{d_{\text{model}}}\," if scale != 1 else ""
-    first = signed(token, n) if scale != 1 else tex(token, n)
-    return aligned(
-        rf"x_{{{dim}}} &= {symbol}E_{{{token_id},{dim}}} + P_{{{t},{dim}}}",
-        rf"&= {factor}{first} + {signed(position, n)}",
-        rf"&= {tex(scale * token + position, digits)}",
-    )
+    """One number of a token's vector plus what is added to it.
+
+    Args:
+        token: the number.
+        position: that of its position; None where no position is added.
+        token_id: the token.
+        t: the position.
+        dim: which number it is.
+        previous: of a model that mixes in the token before: its id, the learned factor, and its number.
+        scale: √d_model for sinusoids, which multiplies all but the position; else 1.
+        d_model: the width.
+        digits: of the sum; the terms have as many as it needs.
+    """
+
+    def total(a: float, p: float, w: float, b: float) -> float:
+        return scale * (a + w * b) + p
+
+    before, w, b = previous or (0, 0.0, 0.0)
+    inputs = (token, position or 0.0, w, b)
+    n = tie(total, *inputs, digits=digits)
+    symbols, numbers = rf"E_{{{token_id},{dim}}}", tex(token, n)
+    if scale != 1 and previous is None:
+        numbers = signed(token, n)
+    if previous is not None:
+        symbols += rf" + w_{{{dim}}}\,E_{{{before},{dim}}}"
+        numbers += rf" + {signed(w, n)} \cdot {signed(b, n)}"
+    if scale != 1:
+        whole = (lambda inner: rf"\bigl({inner}\bigr)") if previous is not None else str
+        symbols = rf"\sqrt{{d_{{\text{{model}}}}}}\,{whole(symbols)}"
+        numbers = rf"\sqrt{{{d_model}}} \cdot {whole(numbers)}"
+    if position is not None:
+        symbols += rf" + P_{{{t},{dim}}}"
+        numbers += f" + {signed(position, n)}"
+    lines = [rf"x_{{{dim}}} &= {symbols}", f"&= {numbers}", f"&= {tex(total(*inputs), digits)}"]
+    return aligned(*(lines if previous is not None or position is not None else [lines[0], lines[2]]))
 
 
 def sinusoid(t: int, dim: int, d_model: int, *, digits: int = 4) -> str:

@@ -53,8 +53,8 @@ def close(a, b, within):
 @pytest.mark.parametrize("causal", [True, False])
 def test_attention_equals_pytorchs(causal):
     q, k, v = randn(2, 3, 9, 8), randn(2, 3, 9, 8, seed=1), randn(2, 3, 9, 8, seed=2)
-    visible = torch.ones(9, 9, dtype=torch.bool).tril() if causal else None
-    output, weights = attend(q, k, v, visible)
+    bars = torch.full((9, 9), -math.inf).triu(1) if causal else None
+    output, weights = attend(q, k, v, bars)
     assert close(output, F.scaled_dot_product_attention(q, k, v, is_causal=causal), 1e-5)
     assert close(weights.sum(-1), torch.ones(2, 3, 9), 1e-6)
 

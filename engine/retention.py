@@ -1,0 +1,120 @@
+"""Old runs are deleted, if whoever runs the server wants that: $LOUPE_KEEP_DAYS, and what dead writers left.
+
+Without it runs are kept for ever. With it, a run that has ended, is not marked to be kept, and that nobody
+opened or changed for so many days, is deleted: at the earliest a day after it was first found to be due. So a
+clock that was wrong for a moment, or a server that was off all summer, deletes nothing that was not said
+beforehand.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from engine import plain_log
+from engine.folders import clean, read_json, write_json
+from engine.run_bin import put_aside
+from engine.run_format import is_newer
+
+VARIABLE = "LOUPE_KEEP_DAYS"
+DAY = 86_400.0
+WARNING = DAY - 3600.0  # from when a run is found due until it is deleted; looked for once a day
+ENDED = ("stopped", "finished", "failed")
+OPENED = "opened"  # a file in a run's folder whose time says when somebody last looked at it
+RECORD = "retention.json"  # in the data folder: when it was last looked, and which runs were due
+LEFTOVER = DAY  # age of a half-written file that belongs to nobody any more
+_HALF_WRITTEN = re.compile(r"\..+\.\d+-\d+")
+
+
+def keep_days() -> float | None:
+    """For how many days ended runs are kept; None for ever, also where the setting is no such number."""
+    try:
+        days = float(os.environ.get(VARIABLE, "").strip() or 0)
+    except ValueError:
+        return None
+    return days if 1 <= days < 100_000 else None
+
+
+def opened(folder: Path) -> None:
+    """Note that somebody looks at a run; at most once an hour, and not on a folder that can't be written."""
+    file = folder / OPENED
+    with suppress(OSError):
+        if not file.exists() or not 0 <= time.time() - file.stat().st_mtime < 3600:
+            file.touch()
+
+
+def last_use(folder: Path, run: Mapping[str, Any], status: Mapping[str, Any]) -> float:
+    """When somebody last opened or changed a run, in seconds since 1970."""
+    times = [_number(run.get("created")), _number(status.get("updated"))]
+    for name in (OPENED, "run.json", "status.json"):
+        with suppress(OSError):
+            times.append((folder / name).stat().st_mtime)
+    return max(times)
+
+
+def due_at(folder: Path, run: Mapping[str, Any], status: Mapping[str, Any]) -> float | None:
+    """When a run will be deleted if nobody opens, changes or keeps it; None if never."""
+    days = keep_days()
+    if days is None or status.get("state") not in ENDED or run.get("keep") is True:
+        return None
+    return last_use(folder, run, status) + days * DAY
+
+
+def is_due(home: Path) -> bool:
+    """Whether it is a day since somebody looked."""
+    return not 0 <= time.time() - _number(read_json(home / RECORD).get("looked")) < DAY
+
+
+def tidy(home: Path) -> list[str]:
+    """Delete the runs whose time is over, and what dead writers left; gives their ids. Under the lock."""
+    now, before = time.time(), read_json(home / RECORD).get("due")
+    found: dict[str, float] = {}
+    gone: list[str] = []
+    for folder, run, status in _runs(home / "runs"):
+        at = due_at(folder, run, status)
+        if at is None or now < at:
+            continue
+        since = min(now, _number(before.get(folder.name)) or now) if isinstance(before, dict) else now
+        if now - since < WARNING:
+            found[folder.name] = since
+            continue
+        with suppress(OSError):  # a folder that can't be written: it stays
+            put_aside(folder)
+            gone.append(folder.name)
+            plain_log.info("run deleted", home=home, run=folder.name, by="retention", days=keep_days())
+    _clean(home, now)
+    with suppress(OSError):
+        write_json(home / RECORD, {"looked": now, "due": found})
+    return gone
+
+
+def _runs(root: Path) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any]]]:
+    """Folder, run.json and status.json of the runs that this version can read."""
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        if folder.name.startswith(".") or folder.is_symlink():
+            continue
+        run, status = read_json(folder / "run.json"), read_json(folder / "status.json")
+        if run and status and not is_newer(run):
+            yield folder, run, status
+
+
+def _clean(home: Path, now: float) -> None:
+    """Remove what writers left behind that died in the middle of a file or a checkpoint."""
+    folders = [home, *(home / name for name in ("people", "classes", "vocab"))]
+    for folder, _, status in _runs(home / "runs"):
+        folders.append(folder)
+        if status.get("state") in ENDED:
+            clean(folder / "checkpoints")
+    for folder in folders:
+        for left in folder.glob(".*"):
+            with suppress(OSError):
+                old = now - left.lstat().st_mtime > LEFTOVER
+                if old and _HALF_WRITTEN.fullmatch(left.name) and left.is_file():
+                    left.unlink()
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0

@@ -1,0 +1,49 @@
+"""Runs that were deleted: out of every list at once, brought back with a click for a while, then gone.
+
+A deleted run lies under a hidden name beside the others. To rename is one step that happens or doesn't;
+removing the files takes longer, and who dies meanwhile leaves a hidden folder to whoever comes next.
+"""
+
+import os
+import shutil
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from engine.folders import checked_name
+
+UNDO_SECONDS = 600.0  # in which a deleted run can be brought back
+LEFTOVER_SECONDS = 3600.0  # a half-made run that is so old belongs to nobody
+
+
+def aside(root: Path, run_id: str) -> Path:
+    """Where a deleted run lies for a while.
+
+    Raises:
+        ValueError: if that is no name of a run.
+    """
+    return root / f".{checked_name(run_id)}.deleted"
+
+
+def put_aside(folder: Path) -> None:
+    """Take a run out of all lists. Under the home's lock."""
+    os.utime(folder)  # its time now says when it was deleted
+    os.replace(folder, aside(folder.parent, folder.name))
+
+
+def put_back(root: Path, run_id: str) -> None:
+    """Bring a deleted run back. Under the home's lock.
+
+    Raises:
+        FileNotFoundError: if it is gone for good.
+    """
+    os.replace(aside(root, run_id), root / run_id)
+
+
+def sweep(root: Path, undo_seconds: float = UNDO_SECONDS) -> None:
+    """Remove deleted runs for good, and what processes left that died while they made or imported one."""
+    for pattern, most in ((".*.new", LEFTOVER_SECONDS), (".*.deleted", undo_seconds)):
+        for leftover in root.glob(pattern):
+            with suppress(OSError):  # somebody else was quicker
+                if not 0 <= time.time() - leftover.stat().st_mtime <= most:
+                    shutil.rmtree(leftover, ignore_errors=True)

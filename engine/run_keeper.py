@@ -1,0 +1,165 @@
+"""What can be asked of any run that is there: stop it, delete it, bring it back, keep it, rename it.
+
+Its owner may, by their word; whoever has the teacher's secret may stop and delete anybody's.
+"""
+
+import secrets
+import time
+from pathlib import Path
+
+from engine import plain_log
+from engine.folders import read_json, write_file, write_json
+from engine.owners import owner_hash
+from engine.processes import worker_lives
+from engine.run_bin import UNDO_SECONDS, aside, put_aside, put_back
+from engine.run_info import ACTIVE, AT_WORK, PAUSE, STOP, TEACHER, update_status
+from engine.run_reader import RunReader
+from wording import words
+
+say = words("engine.run_keeper")
+
+LET_GO_SECONDS = 20.0  # a paused worker leaves within a moment, unless its checkpoint is large
+
+
+class RunKeeper(RunReader):
+    """All runs of one home folder, to look at, to stop and to delete."""
+
+    def pump(self) -> None:
+        """Notice workers that died, then start waiting runs while places are free."""
+        with self.queue.lock():
+            self.queue.pump()
+
+    def stop(self, run_id: str, owner: str) -> None:
+        """Ask a run to stop with a checkpoint: within one step when it runs, at once when it waits."""
+        with self.queue.lock():
+            self._stop(self._own(run_id, owner))
+
+    def stop_for_teacher(self, *run_ids: str) -> None:
+        """Stop anybody's runs and note by whom: for whoever has the teacher's secret.
+
+        Those that wait come first, so that none of them takes a free place; what is no active run is passed.
+        """
+        with self.queue.lock():
+            waiting, ids = self.queue.waiting(), self.queue.ids()
+            active = {run_id for run_id in run_ids if run_id in ids and self._is_active(run_id)}
+            for run_id in sorted(active, key=lambda run_id: run_id not in waiting):
+                folder = self.root / run_id
+                write_json(folder / "run.json", {**read_json(folder / "run.json"), "stopped_by": TEACHER})
+                self._stop(folder)
+                plain_log.info("run stopped", home=self.home, run=run_id, by="teacher")
+
+    def _is_active(self, run_id: str) -> bool:
+        return read_json(self.root / run_id / "status.json").get("state") in ACTIVE
+
+    def stop_group(self, group: str, owner: str) -> None:
+        """Stop all runs of an experiment: those that wait first, so that none of them takes a free place."""
+        if not group:
+            raise ValueError(say("name_the_experiment"))
+        with self.queue.lock():
+            for run_id in self.queue.ids():
+                run = read_json(self.root / run_id / "run.json")
+                if (run.get("group"), run.get("owner")) == (group, owner_hash(owner)):
+                    self._stop(self.root / run_id)
+
+    def _stop(self, folder: Path) -> None:
+        state = read_json(folder / "status.json").get("state")
+        if state == "queued":
+            (folder / PAUSE).unlink(missing_ok=True)
+            update_status(folder, state="stopped", message=say("taken_out_queue"))
+        elif state in AT_WORK:
+            (folder / STOP).touch()
+
+    def delete(self, run_id: str, owner: str) -> None:
+        """Delete a run; a paused one is let go first. For some minutes `restore` brings it back.
+
+        Raises:
+            ValueError: if it is active.
+        """
+        self._delete(self._own(run_id, owner))
+        plain_log.info("run deleted", home=self.home, run=run_id, by="owner")
+
+    def delete_for_teacher(self, run_id: str) -> None:
+        """Delete anybody's run: for whoever has the teacher's secret.
+
+        Raises:
+            ValueError: if it is active.
+        """
+        self._delete(self.queue.folder(run_id))
+        plain_log.info("run deleted", home=self.home, run=run_id, by="teacher")
+
+    def _delete(self, folder: Path) -> None:
+        self._let_go(folder, keep=False)
+        with self.queue.lock():
+            status = read_json(self.queue.folder(folder.name) / "status.json")
+            if status.get("state") in ACTIVE:
+                raise ValueError(say("still_active"))
+            put_aside(folder)  # gone from every list at once
+        with self._mutex:
+            self._histories.pop(folder.name, None)
+
+    def restore(self, run_id: str, owner: str) -> None:
+        """Bring back a run that was deleted a moment ago.
+
+        Raises:
+            ValueError: if it is gone for good.
+        """
+        with self.queue.lock():
+            self._check_owner(self._deleted(run_id), owner)
+            put_back(self.root, run_id)
+
+    def restore_for_teacher(self, run_id: str) -> None:
+        """Bring back anybody's run: for whoever has the teacher's secret.
+
+        Raises:
+            ValueError: if it is gone for good.
+        """
+        with self.queue.lock():
+            self._deleted(run_id)
+            put_back(self.root, run_id)
+
+    def _deleted(self, run_id: str) -> Path:
+        folder = aside(self.root, run_id)
+        if not folder.is_dir():
+            raise ValueError(say("gone_for_good", minutes=UNDO_SECONDS / 60))
+        return folder
+
+    def _let_go(self, folder: Path, *, keep: bool = True, unless_total: int | None = None) -> None:
+        """Have the worker of a paused run leave, and wait until it has; other runs are left alone."""
+        with self.queue.lock():
+            if unless_total == read_json(folder / "run.json")["train"]["steps"]:
+                return
+            status = read_json(folder / "status.json")
+            if status.get("state") != "paused":
+                return
+            write_file(folder / STOP, b"" if keep else b"without a checkpoint", durable=False)
+        end = time.monotonic() + LET_GO_SECONDS
+        while time.monotonic() < end:
+            status = read_json(folder / "status.json")
+            if status.get("state") != "paused" or not worker_lives(status):
+                break
+            time.sleep(0.01)
+        self.pump()  # marks it if it was killed
+
+    def rename(self, run_id: str, owner: str, name: str) -> None:
+        """Give a run another name; the id stays."""
+        with self.queue.lock():
+            folder = self._own(run_id, owner)
+            write_json(
+                folder / "run.json", {**read_json(folder / "run.json"), "name": name.strip() or run_id}
+            )
+
+    def keep(self, run_id: str, owner: str, wanted: bool) -> None:
+        """Let a run never be deleted by itself, or let it be again; see `engine.retention`."""
+        with self.queue.lock():
+            folder = self._own(run_id, owner)
+            write_json(folder / "run.json", {**read_json(folder / "run.json"), "keep": bool(wanted)})
+
+    def _own(self, run_id: str, owner: str) -> Path:
+        folder = self.queue.folder(run_id)
+        self._check_owner(folder, owner)
+        return folder
+
+    def _check_owner(self, folder: Path, owner: str) -> None:
+        stored = read_json(folder / "run.json").get("owner")
+        if not isinstance(stored, str) or not secrets.compare_digest(stored, owner_hash(owner)):
+            raise PermissionError(say("somebody_elses"))
