@@ -16,8 +16,7 @@ import json
 import secrets
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -84,7 +83,8 @@ class Tab:
     _part: str = ""
     _places: dict[tuple[int, ...], _Shown] = field(default_factory=dict)
     _values: dict[str, WidgetState] = field(default_factory=dict)
-    _kept: dict[str, ForwardMsg] = field(default_factory=dict)
+    _kept: dict[str, tuple[ForwardMsg, int]] = field(default_factory=dict)  # and when it was last of use
+    _keep: int = 2  # whole runs
 
     # ---- what a person does
 
@@ -92,8 +92,18 @@ class Tab:
         """Give widgets other values, by their keys, and run the page once for all of them."""
         for key, value in values.items():
             shown = self._widget(key)
-            self._values[shown.content.id] = _state(shown.kind, shown.content, value)
+            widget = shown.content
+            self._values[widget.id] = _state(shown.kind, widget, value)
+            if name := getattr(widget, "query_param_key", ""):  # it stands in the address by itself
+                first = value == _first(shown.kind, widget) or [value] == _first(shown.kind, widget)
+                self._write(name, None if first else value)
         return await self._ask()
+
+    def _write(self, name: str, value: Any) -> None:
+        """Put a widget's value into the address, or take it out."""
+        said = {True: "true", False: "false"}.get(value, value) if isinstance(value, bool) else value
+        self.query = urlencode({**address(self.query), name: said} if value is not None else
+                               {k: v for k, v in address(self.query).items() if k != name})  # fmt: skip
 
     async def press(self, key: str) -> Ran:
         """Press a button, by its key."""
@@ -150,7 +160,8 @@ class Tab:
         ran = await self._ask()
         while self._answer():
             again = await self._ask()
-            ran = Ran(*(a + b for a, b in zip(ran[:3], again[:3], strict=True)), True)
+            seconds, messages = ran.seconds + again.seconds, ran.messages + again.messages
+            ran = Ran(seconds, messages, ran.size + again.size, again.whole)
         return ran
 
     def _answer(self) -> bool:
@@ -190,16 +201,18 @@ class Tab:
         """Take one message in; gives, at the end of a run, whether all of the page ran."""
         kind = message.WhichOneof("type")
         if kind == "ref_hash":
-            known = self._kept[message.ref_hash]
+            known, _ = self._kept[message.ref_hash]
             known.metadata.CopyFrom(message.metadata)
+            self._kept[message.ref_hash] = (known, self._run)
             self._put(known)
         elif kind == "delta":
             if message.metadata.cacheable:
-                self._kept[message.hash] = message
+                self._kept[message.hash] = (message, self._run)
             self._put(message)
         elif kind == "new_session":
             self._run += 1
             self._script = message.new_session.page_script_hash
+            self._keep = message.new_session.config.max_cached_message_age
             self._part = next(iter(message.metadata.run.fragment_ids), "")
             if not self._part:
                 self.ticks.clear()
@@ -232,10 +245,9 @@ class Tab:
     def _begin(self, shown: _Shown) -> None:
         """A widget that is new on the page has its first value; the page may also have set another."""
         widget = shown.content
-        if widget.id not in self._values or getattr(widget, "set_value", False):
-            state = _state(shown.kind, widget, _first(shown.kind, widget))
-            if state.WhichOneof("value"):
-                self._values[widget.id] = state
+        news = widget.id not in self._values or getattr(widget, "set_value", False)
+        if news and shown.kind in _FIRST:
+            self._values[widget.id] = _state(shown.kind, widget, _first(shown.kind, widget))
 
     def _tidy(self, whole: bool) -> None:
         """Drop what this run has not drawn any more, and the values of widgets that have gone."""
@@ -246,6 +258,8 @@ class Tab:
         ]
         for place in gone:
             del self._places[place]
+        if whole:
+            self._kept = {name: one for name, one in self._kept.items() if self._run - one[1] < self._keep}
         there = {shown.content.id for shown in self._places.values() if _has_id(shown)}
         self._values = {widget: state for widget, state in self._values.items() if widget in there}
 
@@ -310,17 +324,6 @@ class Person:
         )
 
 
-@asynccontextmanager
-async def people(url: str, n: int) -> AsyncIterator[list[Person]]:
-    """So many people; all their tabs are closed at the end."""
-    crowd = [Person(url) for _ in range(n)]
-    try:
-        yield crowd
-    finally:
-        for person in crowd:
-            await person.__aexit__()
-
-
 def address(query: str) -> dict[str, str]:
     """What stands in an address.
 
@@ -342,7 +345,7 @@ def _key(widget: str) -> str:
 
 def _first(kind: str, widget: Any) -> Any:
     """The value that a widget begins with, or that the page has set; None if it sends none."""
-    return next(_FIRST[kind](widget), None) if kind in _FIRST else None
+    return next(_FIRST[kind](widget), None)
 
 
 def _chosen(widget: Any) -> Iterator[Any]:
@@ -388,6 +391,7 @@ _FIRST: dict[str, Callable[[Any], Iterator[Any]]] = {
     "number_input": _typed,
     "checkbox": _ticked,
     "slider": _slid,
+    "file_uploader": lambda widget: iter([[]]),
 }
 
 
@@ -409,6 +413,8 @@ def _state(kind: str, widget: Any, value: Any) -> WidgetState:
         state.double_value = value
     elif kind in ("checkbox", *_BLOCKS):
         state.bool_value = value
+    elif kind == "file_uploader":
+        state.file_uploader_state_value.SetInParent()
     elif kind == "bidi_component":
         state.json_value = json.dumps(value)
     else:

@@ -152,8 +152,8 @@ class Learning:
 
     def _begun(self, program: Program) -> tuple[Peer, Sequence[int]]:
         """A training that never ends, and how many threads its operations may have."""
-        threads = (1,) if program.who == "Loupe" else (1, 2)
-        return self.fitted(program).begin(self.text.train, 10**6, 1, self.options.nanogpt), threads
+        endless = self.fitted(program).begin(self.text.train, 10**6, 1, self.options.nanogpt)
+        return endless, program.threads
 
     def losses(self, job: Job) -> dict[str, float]:
         """What a training ends with: the loss on the halves of the validation text, and on all of it."""
@@ -161,7 +161,7 @@ class Learning:
 
         def measure() -> dict[str, Any]:
             peer = program.begin(self.text.train, job.steps, job.seed, self.options.nanogpt)
-            seconds = after(peer, job.steps)
+            seconds = after(peer, job.steps, program.threads)
             found = {name: peer.validation_loss(ids) for name, ids in halves(self.text.val)}
             return {**found, "parameters": peer.n_parameters, "processor_seconds": round(seconds, 1)}
 

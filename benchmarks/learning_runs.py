@@ -63,6 +63,11 @@ class Program:
         shape: dict[str, Any] = json.loads(json.dumps(self.shape.to_json()))
         return {"who": self.who, "shape": shape, "recipe": json.loads(json.dumps(kept))}
 
+    @property
+    def threads(self) -> tuple[int, ...]:
+        """How many threads each operation may have: Loupe shares out the rows of a batch instead."""
+        return (1,) if self.who == "Loupe" else (1, 2)
+
     def begin(
         self, ids: Tensor, steps: int, seed: int, nanogpt: Path | None, line_ends: Sequence[int] = ()
     ) -> Peer:
@@ -117,11 +122,12 @@ def _name(part: dict[str, Any]) -> str:
     return json.dumps(part, sort_keys=True)
 
 
-def after(peer: Peer, steps: int) -> float:
-    """Train for so many steps; gives the processor's seconds."""
+def after(peer: Peer, steps: int, threads: Sequence[int] = (1,)) -> float:
+    """Train for so many steps, in as many threads as this process has, or fewer; the processor's seconds."""
     began = time.process_time()
-    for _ in range(steps):
-        peer.step()
+    with operations_in(min(torch.get_num_threads(), max(threads))):
+        for _ in range(steps):
+            peer.step()
     return time.process_time() - began
 
 

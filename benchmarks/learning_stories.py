@@ -134,7 +134,7 @@ class Stories:
 
         def measure() -> dict[str, Any]:
             peer = self.begun(program, steps, seed)
-            seconds = after(peer, steps)
+            seconds = after(peer, steps, program.threads)
             return {
                 "above": self.above(peer.model),
                 "parameters": peer.n_parameters,
@@ -172,10 +172,7 @@ class Stories:
         """Seconds of a step of each program, round by round, measured in turn."""
 
         def measure() -> dict[str, Any]:
-            begun = {
-                name: (self.begun(program, 10**6, 1), (1,) if program.who == "Loupe" else (1, 2))
-                for name, program in some.items()
-            }
+            begun = {name: (self.begun(program, 10**6, 1), program.threads) for name, program in some.items()}
             return dict(seconds_per_step(begun, self.options.rounds, 1 if self.options.toy else 8))
 
         asked = {name: self.fitted(program).told() for name, program in some.items()}

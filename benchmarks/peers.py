@@ -1,7 +1,7 @@
 """Other programs that train the same model: nanoGPT from a checkout, transformers, a plain PyTorch loop.
 
-Each gives a `Peer`: `step()` trains on one batch, `validation_loss(ids)` scores a whole text. They are used as
-their own documentation does it; what may be tuned stands in `Recipe`. None of their code is copied.
+Each gives a `Peer`: `step()` trains on one batch, `validation_loss(ids)` scores a whole text. They are used
+as their own documentation does it; what may be tuned stands in `Recipe`. None of their code is copied.
 """
 
 import contextlib

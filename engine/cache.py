@@ -43,16 +43,14 @@ class KVCache:
         if self.ids is None:
             return None
         end = self.length + ids.shape[1]
-        if end > self.k.shape[3]:
-            self._grow(end)
+        self.make_room(end)
         self.ids[:, self.length : end] = ids
         return self.ids[:, self.length - 1 : self.length] if self.length else None
 
     def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Store (B,Hkv,T,D) of the new tokens; give back those of all tokens."""
         end = self.length + k.shape[2]
-        if end > self.k.shape[3]:
-            self._grow(end)
+        self.make_room(end)
         self.k[layer, :, :, self.length : end] = k
         self.v[layer, :, :, self.length : end] = v
         return self.k[layer, :, :, :end], self.v[layer, :, :, :end]
@@ -76,8 +74,10 @@ class KVCache:
             copy.ids[:, :n] = self.ids[rows, :n]
         return copy
 
-    def _grow(self, least: int) -> None:
-        """Make room for so many tokens, and for as many again where the context has them."""
+    def make_room(self, least: int) -> None:
+        """Have room for so many tokens; to get it, for twice as many as before where the context has them."""
+        if least <= self.k.shape[3]:
+            return
         more = min(self._most, max(least, 2 * self.k.shape[3])) - self.k.shape[3]
         empty = self.k.new_zeros((*self.k.shape[:3], more, self.k.shape[4]))
         self.k, self.v = torch.cat([self.k, empty], dim=3), torch.cat([self.v, empty], dim=3)

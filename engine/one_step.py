@@ -1,7 +1,7 @@
 """One optimizer step taken apart, on a private copy: the batch, its loss, the gradients, the update."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.batches import Batch
 from engine.checkpoints import Checkpoint, load_checkpoint
 from engine.config import TrainConfig
 from engine.corpus import stories
@@ -21,7 +20,7 @@ from engine.model import Transformer
 from engine.precision import computing_in
 from engine.run_setup import run_ids
 from engine.tokenizers import Tokenizer
-from engine.training import Training, train
+from engine.training import Pass, Training, train
 from wording import words
 
 say = words("engine.one_step")
@@ -154,7 +153,8 @@ class Stepper:
         self.previous = Transformer(self.model.config).to(self.model.device).requires_grad_(False)
         self.previous.load_state_dict(state["model"])
         batch = training.draw()
-        losses = self._losses(batch, dropout)
+        now, later = (training.passes(batch, generator_at(dropout)) for _ in range(2))
+        losses = self._losses(now)
         loss, norm = training.gradients(batch)
         named = dict(self.model.named_parameters())
         gradients = _lengths((name, p.grad) for name, p in named.items() if p.grad is not None)
@@ -171,7 +171,7 @@ class Stepper:
             inputs=batch.inputs.numpy(),
             targets=batch.targets.numpy(),
             losses=losses,
-            after=self._losses(batch, dropout),
+            after=self._losses(later),
             loss=loss,
             norm=norm,
             limit=self.config.grad_clip,
@@ -180,17 +180,24 @@ class Stepper:
         )
 
     @torch.no_grad()
-    def _losses(self, batch: Batch, dropout: Tensor) -> NDArray[np.float32]:
+    def _losses(self, passes: Sequence[Pass]) -> NDArray[np.float32]:
         """(B,T) nats of each target under the weights of now; NaN where nothing is scored."""
-        generator, device = torch.Generator(), self.model.device
-        generator.set_state(dropout)
-        with computing_in(self._training.precision, device):
-            logits = self.model(batch.inputs.to(device), dropout=generator)  # (B,T,V)
-        targets = batch.targets.to(device)
-        rows = logits.float().flatten(0, 1)
-        nats = F.cross_entropy(rows, targets.flatten(), ignore_index=IGNORED, reduction="none")
-        nats = nats.view_as(targets).masked_fill(targets == IGNORED, float("nan"))
-        return np.asarray(nats.cpu().numpy())
+        device, found = self.model.device, []
+        for one in passes:
+            with computing_in(self._training.precision, device):
+                logits = self.model(one.batch.inputs.to(device), dropout=one.dropout)  # (B,T,V)
+            targets = one.batch.targets.to(device)
+            rows = logits.float().flatten(0, 1)
+            nats = F.cross_entropy(rows, targets.flatten(), ignore_index=IGNORED, reduction="none")
+            found.append(nats.view_as(targets).masked_fill(targets == IGNORED, float("nan")))
+        return np.asarray(torch.cat(found).cpu().numpy())
+
+
+def generator_at(state: Tensor) -> torch.Generator:
+    """A generator that goes on from a state."""
+    generator = torch.Generator()
+    generator.set_state(state)
+    return generator
 
 
 def step_of_run(checkpoint: str | Path) -> Stepper:
@@ -244,6 +251,7 @@ def _stepper(saved: Checkpoint, ids: Tensor, config: TrainConfig, *, same_device
         resume=saved.train_state(),
         line_end_ids=saved.tokenizer.line_end_ids,
         mask_id=saved.tokenizer.mask_id if masked else None,
+        threads=1,  # the app's other threads belong to its readers
     )
     exact = (
         same_device

@@ -88,7 +88,7 @@ def places(error: BaseException) -> list[str]:
 
 
 def _short(file: str) -> str:
-    """A file of this program or of a package; of any other only its name, for its folder may name a person."""
+    """A file of this program or of a package; of any other only its name: its folder may name a person."""
     found = Path(file)
     if found.is_relative_to(_REPO) and "site-packages" not in found.parts:
         return found.relative_to(_REPO).as_posix()

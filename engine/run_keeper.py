@@ -66,6 +66,7 @@ class RunKeeper(RunReader):
         if state == "queued":
             (folder / PAUSE).unlink(missing_ok=True)
             update_status(folder, state="stopped", message=say("taken_out_queue"))
+            plain_log.info("run taken out of the queue", home=self.home, run=folder.name)
         elif state in AT_WORK:
             (folder / STOP).touch()
 

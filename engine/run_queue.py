@@ -12,6 +12,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from engine import new_runs, retention
+from engine import plain_log
 from engine.checkpoint_list import newest_checkpoint
 from engine.folders import JsonReader, checked_name, read_json
 from engine.processes import Workers, process_mark, worker_lives
@@ -151,6 +152,8 @@ class RunQueue:
             else:
                 sentences.append(say.written("can_start_again", of))
             update_status(folder, state="failed", pid=None, message=" ".join(sentences))
+            kept = newest[0] if newest else None
+            plain_log.warning("run killed", home=self.home, run=run_id, worker=status.get("pid"), kept=kept)
         return living
 
     def _launch(self, folder: Path) -> None:
@@ -160,6 +163,7 @@ class RunQueue:
             update_status(folder, state="starting", message="", pid=worker.pid, mark=process_mark(worker.pid))
             self.workers.send(worker, folder)
             self._last_launch = time.monotonic()
+        plain_log.info("run started", home=self.home, run=folder.name, worker=worker.pid)
 
     # ---- a worker in readiness
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from engine import plain_log
 from engine.checkpoint_list import compact_checkpoint, list_checkpoints, newest_checkpoint
 from engine.checkpoints import Checkpoint, save_checkpoint
 from engine.config import ModelConfig, TrainConfig
@@ -96,6 +97,8 @@ class Run:
     def fail(self, error: BaseException) -> None:
         """Say in one sentence what happened."""
         newest = newest_checkpoint(self.folder)
+        kept = newest[0] if newest else None
+        plain_log.failure("run failed", error, home=self._home, run=self.folder.name, kept=kept)
         sentences = [describe(error, self.config, self.model_config)]
         if newest:
             sentences.append(say("checkpoint_intact", step=newest[0]))
@@ -111,6 +114,10 @@ class Run:
         self.status.end()
 
     # ---- its folder
+
+    @property
+    def _home(self) -> Path:
+        return self.folder.parent.parent
 
     def _further(self) -> dict[str, str]:
         """Texts that are only scored, by name; a run of an older version may lack them."""
@@ -211,6 +218,7 @@ class Run:
         if self.log.meter:
             self.log.meter.rest()
         self.status.write(state="paused", step=step, message=say("paused", step=step), eta_s=None)
+        plain_log.info("run paused", home=self._home, run=self.folder.name, step=step)
         began = time.monotonic()
         next_look, kept = began, False
         while not self._gone():
@@ -259,6 +267,7 @@ class Run:
     def _end(self, state: str, step: int) -> None:
         message = "" if state == "finished" else say("stopped", step=step)
         self._finish(state=state, message=message, step=step)
+        plain_log.info(f"run {state}", home=self._home, run=self.folder.name, step=step)
 
     def _finish(self, **entries: Any) -> None:
         self.log.metrics.close()

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from engine import plain_log
 from engine.checkpoint_list import newest_checkpoint
 from engine.config import TrainConfig
 from engine.folders import data_folder, read_json, write_file, write_json
@@ -115,6 +116,7 @@ class RunStore(RunKeeper):
             if key not in alive:
                 queued = {"state": "queued", "queued_at": time.time()}
                 alive[key] = make_folder(self.root, spec, owner, size, queued)
+                plain_log.info("run queued", home=self.home, run=alive[key], steps=spec.train.steps)
         self.queue.pump()
         return [alive[spec_hash(spec)] for spec in specs]
 
@@ -217,6 +219,7 @@ class RunStore(RunKeeper):
         if run.pop("stopped_by", None):
             write_json(folder / "run.json", run)
         update_status(folder, state="queued", queued_at=time.time(), message="", pid=None, steps=steps)
+        plain_log.info("run queued again", home=self.home, run=folder.name, steps=steps)
         self.queue.pump()
 
     def _check_diverged(self, run: dict[str, Any], status: dict[str, Any]) -> None:
@@ -245,4 +248,5 @@ class RunStore(RunKeeper):
             update_status(
                 folder, state="starting", message="", pid=os.getpid(), mark=process_mark(os.getpid())
             )
+        plain_log.info("run started", home=self.home, run=run_id, process=os.getpid())
         return folder

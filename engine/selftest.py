@@ -6,9 +6,11 @@ With `--json` it prints a line for each check as it begins and as it ends: the s
 
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +22,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 from engine import plain_log
 from engine.folders import data_folder
 from engine.selftest_folder import trial_folder
-from engine.selftest_result import FAILED, Fact, Outcome, Result, table, worst
+from engine.selftest_result import FAILED, OK, WARNING, Fact, Outcome, Result, table, worst
 
 NICENESS = 5  # the app's clicks come first
 TRIAL_BEFORE = "writing"  # the check before which the worker begins: they go on together
@@ -94,13 +96,15 @@ def run_all(home: Path, begun: Callable[[str], None] = lambda slug: None) -> Ite
                 begun(check.slug)
                 if check.slug == TRIAL_BEFORE:
                     trial = _begin(place)
-                if check.slug == "worker":
-                    yield carried_out(check, lambda: trial if isinstance(trial, Outcome) else trial.end())
-                else:
-                    yield carried_out(check, lambda: _work(check, home))  # noqa: B023
+                work = partial(_end, trial) if check.slug == "worker" else partial(_work, check, home)
+                yield carried_out(check, work)
         finally:
             if hasattr(trial, "stop"):
                 trial.stop()
+
+
+def _end(trial: Any) -> Outcome:
+    return trial if isinstance(trial, Outcome) else trial.end()
 
 
 def _begin(place: Path | None) -> Any:
@@ -117,26 +121,41 @@ def _work(check: Check, home: Path) -> Outcome:
 
 def main(arguments: Sequence[str]) -> int:
     """Carry all checks out; gives the exit status."""
-    as_json, home = "--json" in arguments, data_folder().absolute()
+    as_json, home, began = "--json" in arguments, data_folder().absolute(), time.monotonic()
     os.environ["LOUPE_NICE"] = "0"  # of the worker that is tried: no nicer than this process
     results = []
 
-    def begun(slug: str) -> None:
+    def tell(**content: object) -> None:
         if as_json:
-            print(json.dumps({"begun": slug}), flush=True)
+            print(json.dumps(content), flush=True)
 
-    for result in run_all(home, begun):
+    tell(total=len(CHECKS))
+    for result in run_all(home, lambda slug: tell(begun=slug)):
         results.append(result)
-        if as_json:
-            print(json.dumps(result.to_json()), flush=True)
-        elif sys.stderr.isatty():
-            print(".", end="", file=sys.stderr, flush=True)
+        tell(result=result.to_json())
+        if not as_json and sys.stderr.isatty():
+            print(".", end="\n" if len(results) == len(CHECKS) else "", file=sys.stderr, flush=True)
     if not as_json:
-        print(f"{chr(10) if sys.stderr.isatty() else ''}{table(results)}")
+        print(table(results))
+    note(results, home, time.monotonic() - began)
     return 1 if worst(results) == FAILED else 0
 
 
+def note(results: Sequence[Result], home: Path, seconds: float) -> None:
+    """Tell the log how it went."""
+    bad = {s: ",".join(r.slug for r in results if r.state == s) or None for s in (FAILED, WARNING)}
+    fine = sum(r.state == OK for r in results)
+    write = plain_log.info if worst(results) == OK else plain_log.warning
+    write("self-test", home=home, fine=fine, failed=bad[FAILED], look=bad[WARNING], seconds=seconds)
+
+
+def leave(*_: object) -> None:
+    """What SIGTERM does: end, and leave nothing behind."""
+    sys.exit(143)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, leave)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     sys.exit(main(sys.argv[1:]))

@@ -105,7 +105,7 @@ def gradient(_: Path) -> Outcome:
         log_probs = model(ids[:, :-1]).log_softmax(-1)  # (B,T,V)
         return -log_probs.gather(2, ids[:, 1:, None]).mean()
 
-    loss().backward()
+    torch.autograd.backward(loss())
     weights = [p for p in model.parameters() if p.grad is not None]
     largest = max(float(p.grad.abs().max()) for p in weights if p.grad is not None)
     off, h = 0.0, 1e-5
@@ -223,5 +223,3 @@ def other_devices(_: Path) -> Outcome:
         state, Fact("devices", n, tuple(parts)) if parts else Fact("only_cpu"),
         Fact("within", {"limit": AGREE}) if parts else Fact("any"),
     )  # fmt: skip
-
-

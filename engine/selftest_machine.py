@@ -35,7 +35,9 @@ def loupe_version(repo: Path = REPO) -> str:
 
 def system() -> str:
     """Kind of system, processor and Python; not the machine's name."""
-    return f"{platform.system()} {platform.release()}, {platform.machine()}, Python {platform.python_version()}"
+    return (
+        f"{platform.system()} {platform.release()}, {platform.machine()}, Python {platform.python_version()}"
+    )
 
 
 def python(_: Path) -> Outcome:

@@ -82,7 +82,12 @@ class Result:
     @property
     def what(self) -> str:
         """What was checked, in the language of whoever reads it."""
-        return say(f"what.{self.slug}")
+        return what(self.slug)
+
+    @property
+    def verdict(self) -> str:
+        """A sign and a word for its state."""
+        return f"{SIGNS[self.state]} {say(f'state.{self.state}')}"
 
     @property
     def way_out(self) -> str:
@@ -97,9 +102,19 @@ class Result:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Result":
         """What `to_json` gave."""
-        facts = (Fact.from_json(content[name]) for name in ("measured", "expected"))
+        measured, expected = (Fact.from_json(content[name]) for name in ("measured", "expected"))
         slug, group, state = (str(content[name]) for name in ("slug", "group", "state"))
-        return cls(slug, group, state, *facts, float(content["seconds"]))
+        return cls(slug, group, state, measured, expected, float(content["seconds"]))
+
+
+def what(slug: str) -> str:
+    """What the check of a name checks, in the language of whoever reads it."""
+    return say(f"what.{slug}")
+
+
+def columns() -> dict[str, str]:
+    """The headings of a table of results."""
+    return say.table("column")
 
 
 def at_most(x: float, limit: float, name: str = "difference") -> Outcome:
@@ -127,10 +142,9 @@ def summary(results: Sequence[Result]) -> str:
 
 def table(results: Sequence[Result]) -> str:
     """All results as plain text, the worst first, in columns as wide as what stands in them."""
-    rows = [[say(f"column.{name}") for name in ("state", "what", "measured", "expected", "seconds")]]
+    rows = [list(columns().values())]
     for r in worst_first(results):
-        state = f"{SIGNS[r.state]} {say(f'state.{r.state}')}"
-        rows.append([state, r.what, r.measured.text, r.expected.text, f"{r.seconds:.2f}"])
+        rows.append([r.verdict, r.what, r.measured.text, r.expected.text, f"{r.seconds:.2f}"])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     rows.insert(1, ["-" * width for width in widths])
     lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]

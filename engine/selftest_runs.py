@@ -1,4 +1,4 @@
-"""Self-test of runs: a worker process starts and answers, which runs are at work, workers that nobody needs."""
+"""Self-test of runs: a worker process starts and answers, runs at work, workers that nobody needs."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ _TEXT = "the cat sat on the mat.\n" * 20
 
 
 class Trial:
-    """A worker process with a run of two steps, in a folder that is thrown away; it works while others check."""
+    """A worker process with a run of two steps, in a folder that is thrown away."""
 
     def __init__(self, place: Path) -> None:
         """Start it."""

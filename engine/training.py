@@ -6,6 +6,7 @@
 import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -31,6 +32,7 @@ from engine.metrics import perplexity
 from engine.model import Transformer
 from engine.optimizers import FlatGradients, Optimizer
 from engine.parallel import ALONE, Processes
+from engine.parts import MOST_PARTS, Threads, n_parts, slices
 from engine.precision import chosen_precision, computing_in
 from engine.schedule import learning_rate_at
 from engine.schedule import moment_steps as moment_steps
@@ -38,6 +40,21 @@ from engine.trained_part import freeze
 from wording import words
 
 say = words("engine.training")
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Some rows of a step's batch, which go through the model and back on their own.
+
+    Attributes:
+        batch: the rows.
+        share: how much their loss counts in the batch's loss; 0 if nothing is scored in them.
+        dropout: where their dropout comes from.
+    """
+
+    batch: Any
+    share: float
+    dropout: torch.Generator
 
 
 class Training(Iterator[Event]):
@@ -65,6 +82,8 @@ class Training(Iterator[Event]):
         processes: those that train this model together, all with the same arguments. Losses and weights equal
             those of one process up to the rounding of sums; with dropout, each drops different numbers.
         aim: what is learned instead of the two texts, which are then empty; see `engine.aims`.
+        threads: how many compute a step, see `engine.parts`; they change no number. None is
+            $LOUPE_TRAIN_THREADS, or as many as there are cores and use for them.
 
     With `config.last_blocks` the other weights stay as they are; they ask for no gradient until it ends.
 
@@ -93,6 +112,7 @@ class Training(Iterator[Event]):
         bytes_per_token: Sequence[int] | None = None,
         processes: Processes = ALONE,
         aim: Aim[Any] | None = None,
+        threads: int | None = None,
     ) -> None:
         self.model, self.config, self.step = model, config, 0
         check_weights(model)
@@ -109,7 +129,8 @@ class Training(Iterator[Event]):
             name: torch.Generator().manual_seed(config.seed * 2 + k)
             for k, name in enumerate(("data", "dropout"))
         }
-        self._optimizer = Optimizer(model, config)
+        self._threads = Threads(threads)
+        self._optimizer = Optimizer(model, config, self._threads)
         self._row: FlatGradients | None = None  # of the gradients, from the first step on
         self._loss = math.nan  # of the batch whose gradients there are
         self._losses = [0.0, 0.0]  # sum and number since the last evaluation
@@ -161,9 +182,12 @@ class Training(Iterator[Event]):
             DivergedError: if either is not a finite number.
         """
         if self._row is None:
-            self._row = FlatGradients(p for p in self.model.parameters() if p.requires_grad)
-        self._row.clear()
-        self._loss = self._own_part(batch)
+            learning = (p for p in self.model.parameters() if p.requires_grad)
+            self._row = FlatGradients(learning, self._threads)
+        passes = self.passes(batch)
+        self._row.begin(len(passes))
+        self._loss = sum(self._threads.each(lambda k: self._go(k, passes[k]), len(passes)))
+        self._row.add_up(len(passes))
         if self._processes.n > 1:  # the loss rides along at the end of the row: one sum for both
             self._row.further.fill_(self._loss)
             self._processes.sum(self._row.whole)
@@ -179,10 +203,35 @@ class Training(Iterator[Event]):
         assert self._row is not None, "call `gradients` first"
         self._row.clip(norm, self.config.grad_clip)
         learning_rate = learning_rate_at(self.step, self.config)
-        self._optimizer.step(learning_rate)
+        self._optimizer.step(learning_rate, self.step)
         self.step += 1
         self._losses = [self._losses[0] + self._loss, self._losses[1] + 1]
         return learning_rate
+
+    def passes(self, batch: Any, dropout: torch.Generator | None = None) -> list[Pass]:
+        """What this process computes of a step: how it is cut is said in `engine.parts`.
+
+        Args:
+            batch: all of it.
+            dropout: of the first pass, in place of the run's own.
+        """
+        rows = self._processes.share(len(batch.inputs))
+        mine = type(batch)(*(part[rows] for part in batch))
+        n = 1
+        if self.model.device.type == "cpu":
+            learning = sum(p.numel() for p in self.model.parameters() if p.requires_grad)
+            n = n_parts(len(mine.inputs), mine.inputs.numel(), learning)
+        n_all, found = self._aim.size(batch), []
+        for k, some in enumerate(slices(len(mine.inputs), n)):
+            part = type(batch)(*(rows[some] for rows in mine))
+            generator = self._generators["dropout"] if dropout is None else dropout
+            if place := self._processes.rank * MOST_PARTS + k:
+                # The first pass of process 0 drops as one alone would. The others draw anew at each step, so
+                # that they can resume.
+                seed = 2 * self.config.seed + 1 + 1009 * (self.step + 1) + place
+                generator = torch.Generator().manual_seed(seed)
+            found.append(Pass(part, self._aim.size(part) / n_all, generator))
+        return found
 
     # ---- inside
 
@@ -247,6 +296,7 @@ class Training(Iterator[Event]):
             self._release()
 
     def _release(self) -> None:
+        self._threads.close()
         if self._row is not None:
             self._row.release()
         for parameter in self._frozen:
@@ -260,27 +310,20 @@ class Training(Iterator[Event]):
         seconds = time.perf_counter() - began
         return StepEvent(self.step, loss, learning_rate, norm, batch.inputs.numel(), seconds)
 
-    def _own_part(self, batch: Any) -> float:
-        """Gradients of this process's rows, and their part of the batch's loss; alone, that is all of it."""
-        rows = self._processes.share(len(batch.inputs))
-        mine, device = type(batch)(*(part[rows] for part in batch)), self.model.device
-        n_mine, n_all = self._aim.size(mine), self._aim.size(batch)
-        if n_mine == 0:  # fewer rows than processes, or nothing hidden in them
+    def _go(self, k: int, one: Pass) -> float:
+        """Forward and back: gradients go into the row of part k; gives its part of the batch's loss."""
+        assert self._row is not None
+        if not one.share:  # fewer rows than processes, or nothing hidden in them
+            self._row.put(k, None)
             return 0.0
+        device = self.model.device
         with computing_in(self.precision, device):
-            inputs = mine.inputs.flatten(0, -2).to(device)  # (B,T)
-            logits = self.model(inputs, dropout=self._dropout())  # (B,T,V)
-        loss = self._aim.loss(logits, mine) * (n_mine / n_all)
-        loss.backward()  # type: ignore[no-untyped-call]
+            inputs = one.batch.inputs.flatten(0, -2).to(device)  # (B,T)
+            logits = self.model(inputs, dropout=one.dropout)  # (B,T,V)
+        loss = self._aim.loss(logits, one.batch) * one.share
+        # Given, not added to what hangs on the weights: so several passes can go back at once.
+        self._row.put(k, torch.autograd.grad(loss, self._row.parameters, materialize_grads=True))
         return float(loss.detach())
-
-    def _dropout(self) -> torch.Generator:
-        """Process 0 drops as one alone would. The others draw anew at each step, so that they can resume."""
-        generator = self._generators["dropout"]
-        if self._processes.rank:
-            seed = 2 * self.config.seed + 1 + 1009 * (self.step + 1) + self._processes.rank
-            generator.manual_seed(seed)
-        return generator
 
     def _score(self, batch: Any) -> Score:
         score = self._aim.score(batch, self._processes)

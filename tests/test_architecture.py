@@ -24,10 +24,10 @@ FLOORS = (
     "hub_offer hub_remote hub_download hub_worker gguf_file gguf_tokenizer gguf_llama wheel smollm2 "
     "teacher_secret new_runs run_sizes run_format run_bin retention "
     "plain_log selftest_result selftest_job selftest_machine selftest_folder",
-    "events checks schedule parallel precision evaluation corpus grammar automaton legality batches model "
-    "optimizers dice stages merges own_vocabularies run_sets story_pairs instructions preferences aims "
+    "events checks schedule parallel parts adamw muon precision evaluation corpus grammar automaton "
+    "legality batches model optimizers dice stages merges own_vocabularies run_sets story_pairs instructions preferences aims "
     "trained_part",
-    "devices scaling predictions trace heads inside contributions ablation embeddings compare sampling "
+    "decoding devices scaling predictions trace heads inside contributions ablation embeddings compare sampling "
     "waterfall search row_reading strategies training checkpoint_files checkpoint_list checkpoints "
     "tuning_start baselines "
     "hub oracle gaps "

@@ -28,7 +28,7 @@ _OF_PAGE = {
     "beam seed kv-cache softmax",
     "training": "loss step batch window gradient backpropagation adam learning-rate warmup schedule "
     "weight-decay clipping epoch training-text validation overfitting baseline n-gram "
-    "random-guess floor checkpoint quantization parameter d-model d-ff bits-per-byte",
+    "random-guess floor checkpoint quantization parameter d-model d-ff bits-per-byte previous-token-mixing",
     "experiments": "validation contamination overfitting learning-rate context-length scaling-law "
     "compute flop compute-optimal parameter bits-per-byte floor",
     "tuning": "fine-tuning supervised-fine-tuning instruction frozen forgetting preference dpo "
@@ -36,7 +36,7 @@ _OF_PAGE = {
     "masking": "mlm clm mask-token mask-prob target causal-mask context pseudo-log-likelihood "
     "self-supervised loss",
 }
-_WITHOUT = ("glossary", "teacher")  # one is all words, the other teaches none
+_WITHOUT = ("glossary", "teacher", "selftest")  # one is all words, the others teach none
 
 
 def words_of(page: str) -> list[str]:

@@ -184,6 +184,11 @@ WORDS = {
     "preference": _word(
         "preferences", "dpo reward-margin sigmoid", r"P(y^+ \succ y^-) = \sigma\big(r(y^+) - r(y^-)\big)"
     ),
+    "previous-token-mixing": _word(
+        "train",
+        "embedding position attention",
+        r"x_t = E_{i_t} + w \odot E_{i_{t-1}}",
+    ),
     "probability": _word("home one-position", "softmax log-probability"),
     "prompt": _word("write", "generation context-length"),
     "pseudo-log-likelihood": _word(

@@ -6,7 +6,7 @@ from engine import hub_download, hub_offer, smollm2
 from engine.hub_download import SMOLLM2
 from engine.hub_offer import HubError, Offer
 from engine.memory import free_disk, memory
-from ui import model_facts, model_progress, resources, session
+from ui import model_facts, model_progress, resources, session, teacher_gate
 from ui.words import literal
 from wording import words
 
@@ -22,9 +22,12 @@ def draw() -> None:
     model_progress.draw()
     if refused := st.session_state.pop(_STARTED, ""):
         st.error(literal(refused))
-    if hub_download.allowed():
+    if hub_download.allowed(teacher=teacher_gate.is_teacher()):
         _smollm2()
         _hub()
+    elif hub_download.allowed(teacher=True):
+        st.info(say("for_teachers"))
+        teacher_gate.ask("models")
     else:
         st.info(say("off"))
     _folder()
@@ -33,7 +36,7 @@ def draw() -> None:
 def _start(what: str, offer: Offer | None = None) -> None:
     """For a button: begin, or note why not."""
     try:
-        hub_download.start(resources.models_folder(), what, offer)
+        hub_download.start(resources.models_folder(), what, offer, teacher=teacher_gate.is_teacher())
     except (ValueError, OSError) as error:
         st.session_state[_STARTED] = str(error)
 
@@ -97,7 +100,8 @@ def _ask() -> None:
     state[_OFFER] = state[_SAID] = None
     try:
         with st.spinner(say("asking")):
-            offer = hub_download.look(resources.models_folder(), str(state.get("models_name") or ""))
+            name, teacher = str(state.get("models_name") or ""), teacher_gate.is_teacher()
+            offer = hub_download.look(resources.models_folder(), name, teacher=teacher)
         state[_OFFER] = offer.to_json()
     except (ValueError, OSError) as error:
         state[_SAID] = str(error)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from engine import hub_download, smollm2
 from engine.hub_download import SMOLLM2, Fetch
-from ui import resources
+from ui import resources, teacher_gate
 from ui.words import literal
 from wording import words
 

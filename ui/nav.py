@@ -56,6 +56,7 @@ PAGES = (
     PageInfo("experiments", "train", "🧪"),
     PageInfo("masking", "train", "🎭"),
     PageInfo("teacher", "teach", "🧑‍🏫"),
+    PageInfo("selftest", "teach", "🩺"),
 )
 
 

@@ -1,9 +1,12 @@
 """Which run is looked at, and what is asked of the store about it."""
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from engine import new_runs
+from engine.run_bin import UNDO_SECONDS
 from ui import resources, session
 from ui.lesson import literal
 from wording import words
@@ -15,6 +18,7 @@ say = words("ui.run_choice")
 
 _SHOWN, _IN_ADDRESS, _PROBLEM = "_training_run", "_training_run_in_address", "_training_problem"
 _POINT_UP = "_training_point_up"
+_DELETED = "_training_deleted"  # when, which run, and its name
 
 
 def show(run_id: str | None) -> None:
@@ -44,6 +48,8 @@ def shown() -> "RunInfo | None":
     elif linked and not wanted:
         del st.query_params["run"]
     state[_IN_ADDRESS] = wanted
+    if wanted:
+        resources.run_store().opened(wanted)
     return info
 
 
@@ -69,17 +75,52 @@ def point_up() -> None:
 
 
 def show_problem() -> None:
-    """Draw the sentence of `problem`, and that of `point_up`."""
+    """Draw the sentence of `problem`, that of `point_up`, and that new runs only wait, if they do."""
     if st.session_state.pop(_POINT_UP, False):
         st.toast(say("new_run_on_top"), icon=":material/arrow_upward:")
     message = st.session_state.pop(_PROBLEM, "")
     if message:
         st.error(literal(message))
+    if not new_runs.may_begin(resources.home()):
+        st.info(say("new_runs_wait"), icon=":material/hourglass_empty:")
 
 
 def attempt(action: str, run_id: str, **options: Any) -> None:
-    """Stop, pause, resume or delete a run; what forbids it becomes a sentence on the page. For `on_click`."""
+    """Stop, pause, resume or keep a run; what forbids it becomes a sentence on the page. For `on_click`."""
+    _attempt(action, run_id, **options)
+
+
+def _attempt(action: str, run_id: str, **options: Any) -> bool:
     try:
         getattr(resources.run_store(), action)(run_id, session.owner(), **options)
-    except (ValueError, PermissionError) as error:
+    except (ValueError, OSError) as error:  # among these: it is somebody else's, the disk is full
         problem(str(error))
+        return False
+    return True
+
+
+def delete(run_id: str) -> None:
+    """Delete a run; `undo` offers it back for a while. For `on_click`."""
+    name = _find(run_id)
+    if _attempt("delete", run_id):
+        st.session_state[_DELETED] = (time.time(), run_id, name.name if name else run_id)
+        forget(run_id)
+
+
+def undo(key: str) -> None:
+    """Draw what was deleted a moment ago, and the button that brings it back.
+
+    Args:
+        key: begins the keys of the widgets.
+    """
+    when, run_id, name = st.session_state.get(_DELETED, (0.0, "", ""))
+    if not run_id or time.time() - when > UNDO_SECONDS:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_deleted"):
+        st.markdown(say("deleted", name=literal(name), minutes=UNDO_SECONDS / 60), width="content")
+        st.button(say("undo"), key=f"{key}_undo", icon=":material/undo:", on_click=_restore, args=(run_id,))
+
+
+def _restore(run_id: str) -> None:
+    st.session_state.pop(_DELETED, None)
+    attempt("restore", run_id)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from engine import reading
+from engine import reading, retention
 from engine.corpus import title as corpus_title
 from engine.parameter_parts import parameter_count
 from ui import resources, run_choice, session
 from ui.lesson import literal
-from ui.words import STATES, counted, duration, objective_name, state_name
+from ui.words import STATES, age, counted, day, objective_name, size, state_name
 from viz import format_count, format_number
 from wording import words
 
@@ -26,10 +26,14 @@ FIRST = 6  # shown at once
 def draw(shown_id: str | None) -> None:
     """All runs of this person, newest first, each with what can be done with it."""
     runs = resources.run_store().list(session.owner())
+    run_choice.undo("training")
     if not runs:
         return
     st.subheader(say("my_runs"))
-    st.caption(say("a_run_goes_on"))
+    n_bytes = sum(resources.run_store().size(info.id) for info in runs)
+    st.caption(
+        say("a_run_goes_on") + " " + say("all_take", runs=counted(len(runs), "run"), size=size(n_bytes))
+    )
     every = len(runs) <= FIRST or st.toggle(say("show_all", n_runs=len(runs)), key="training_all")
     for info in runs if every else runs[:FIRST]:
         _row(info, shown_id)
@@ -56,16 +60,19 @@ def _facts(info: "RunInfo") -> str:
         counted(info.steps, "step")
         if info.active
         else say("step", step=format_count(info.step), steps=format_count(info.steps)),
-        say("ago", time=duration(time.time() - info.created)),
+        say("ago", time=age(time.time() - info.created)),
     ]
     if info.active:
         return " · ".join(facts)  # what goes on changing would soon be wrong: this list is not redrawn
+    facts.append(size(resources.run_store().size(info.id)))
     now = reading.read(resources.run_store().history(info.id), info.n_choices)
     if now is not None and math.isfinite(now.best_loss):
         what = "training" if now.val_loss is None else objective
         facts.append(say(f"best.{what}", loss=format_number(now.best_loss)))
         if now.best_bits_per_byte is not None:
             facts.append(say("bits_per_byte", bits=format_number(now.best_bits_per_byte)))
+    if info.due is not None:
+        facts.append(say("will_be_deleted", day=day(max(info.due, time.time() + retention.DAY))))
     return " · ".join(facts)
 
 
@@ -90,13 +97,23 @@ def _buttons(info: "RunInfo", shown_id: str | None) -> None:
             args=(info.id,),
             help=say("resume_help"),
         )
+    st.button(
+        say("kept") if info.kept else say("keep"),
+        key=f"training_keep_{info.id}",
+        icon=":material/bookmark_added:" if info.kept else ":material/bookmark_add:",
+        type="tertiary",
+        on_click=run_choice.attempt,
+        args=("keep", info.id),
+        kwargs={"wanted": not info.kept},
+        help=say("kept_help") if info.kept else say("keep_help"),
+    )
     with st.popover(say("delete"), key=f"training_delete_{info.id}"):
-        st.markdown(say("removed_for_good"))
+        st.markdown(say("removed", size=size(resources.run_store().size(info.id))))
         st.button(
             say("delete_it"),
             key=f"training_delete_yes_{info.id}",
             type="primary",
-            on_click=_delete,
+            on_click=run_choice.delete,
             args=(info.id,),
         )
 
@@ -104,8 +121,3 @@ def _buttons(info: "RunInfo", shown_id: str | None) -> None:
 def _resume(run_id: str) -> None:
     run_choice.attempt("resume", run_id)
     run_choice.show(run_id)
-
-
-def _delete(run_id: str) -> None:
-    run_choice.attempt("delete", run_id)
-    run_choice.forget(run_id)

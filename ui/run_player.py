@@ -149,6 +149,8 @@ def standing(info: "RunInfo", slots: int) -> str:
         info: the run.
         slots: how many runs this machine trains at a time.
     """
+    if info.held:
+        return say("held", place=info.queue_place or 1)
     if info.state == "queued":
         if info.queue_place:
             return say("queued_at", n=slots, place=info.queue_place)
@@ -157,6 +159,9 @@ def standing(info: "RunInfo", slots: int) -> str:
         return say("starting")
     if info.state == "paused":
         return say("paused")
+    if info.stopped_by_teacher:
+        mine = info.owned_by(session.owner())
+        return say("stopped_by_teacher", step=info.step) if mine else say("stopped_by_their_teacher")
     if info.state == "stopped":
         return say("stopped")
     return ""

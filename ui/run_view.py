@@ -8,14 +8,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import viz
-from engine import reading
+from engine import reading, retention
 from engine.parameter_parts import parameter_count
 from engine.reading import Reading, Record
 from engine.verdict import Verdict, verdict
 from ui import resources, run_curve, run_lesson, run_player
 from ui.components import live_curve
 from ui.vocabularies import called
-from ui.words import STATES, duration, literal, objective_name, state_name
+from ui.words import STATES, day, duration, literal, objective_name, state_name
 from wording import words
 
 if TYPE_CHECKING:
@@ -165,6 +165,8 @@ def _say(info: "RunInfo", records: list[Record], now: Reading | None, bad: list[
         st.markdown(standing)
     elif info.message and info.state != "failed":
         st.info(literal(info.message))
+    if info.due is not None and (days := retention.keep_days()):
+        st.caption(say("will_be_deleted", n=round(days), day=day(info.due)))
     notices = [r["message"] for r in records if r["kind"] == "notice" and r["message"] != info.message]
     for notice in notices[-2:]:
         st.caption(literal(notice))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from engine import reading
+from engine import plain_log, reading
 from ui import resources, run_choice, runs_choice, session
 from ui.cells import table_csv
 from ui.runs_choice import RunSet
-from ui.words import literal
+from ui.words import literal, size
 from wording import words
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ LARGEST_MB = 200  # of a file that is brought in: a large model with its moments
 def draw(sets: Sequence[RunSet]) -> None:
     """Export, import, CSV, rename, delete."""
     st.subheader(say("title"))
+    run_choice.undo("runs")
     runs = {info.id: (each, info) for each in sets for info in each.infos}
     if runs:
         st.download_button(
@@ -77,7 +78,7 @@ def _one(info: "RunInfo", others: Sequence[str]) -> None:
             st.caption(say("still_going_on"))
             return
         with st.popover(say("delete"), key="runs_delete"):
-            st.markdown(say("removed_for_good"))
+            st.markdown(say("removed", size=size(resources.run_store().size(info.id))))
             st.button(
                 say("delete_it"),
                 key="runs_delete_yes",
@@ -104,8 +105,7 @@ def _rename(run_id: str) -> None:
 
 
 def _delete(run_id: str, others: Sequence[str]) -> None:
-    run_choice.attempt("delete", run_id)
-    run_choice.forget(run_id)
+    run_choice.delete(run_id)
     runs_choice.add(*others)  # a set is known by its first run, which may be this one
 
 
@@ -131,8 +131,10 @@ def _import() -> None:
     try:
         run_id = import_run(store, file.getvalue(), session.owner())
     except ValueError as error:
+        plain_log.refusal("import refused", error, home=store.home, bytes=file.size)
         st.session_state[_ANSWER] = False, str(error)
     else:
+        plain_log.info("run imported", home=store.home, run=run_id, bytes=file.size)
         runs_choice.add(run_id)
         st.session_state[_ANSWER] = True, say("is_here_now", name=store.info(run_id).name)
 

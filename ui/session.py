@@ -64,6 +64,8 @@ def model() -> ModelRef | None:
 def remember_model(ref: ModelRef | None) -> None:
     """What the sidebar's picker shows, looked up anew in each script run. Only the sidebar calls this."""
     st.session_state[_MODEL] = ref
+    if ref is not None and ref.kind == "run":
+        resources.run_store().opened(ref.id.removeprefix("run:"))
 
 
 def choose_model(model_id: str) -> None:

@@ -18,6 +18,7 @@ from ui import (
     model_shelf,
     projector,
     resources,
+    server_start,
     session,
 )
 from ui.components.landmarks import landmarks
@@ -48,6 +49,7 @@ def draw(page: str) -> Places:
     Returns:
         The places for `finish`.
     """
+    server_start.begin()
     address.begin(page)
     n_bad = link_hidden.begin()
     class_links.begin()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine import corpus as texts
+from engine import plain_log
 from engine.corpus import Corpus
 from ui.words import literal
 from viz import format_count
@@ -97,6 +98,11 @@ class TextChoice:
         file = st.session_state.get(self.key("file"))
         st.session_state[f"_{self.prefix}_upload"] = (file.name, file.getvalue()) if file else None
         st.session_state[self.key("encoding")] = None
+        if file:
+            try:
+                usable(texts.own_text(texts.decode_upload(file.getvalue()), kind="uploaded"))
+            except ValueError as error:  # `corpus` says what is wrong
+                plain_log.refusal("upload refused", error, of="text", bytes=file.size)
 
     def corpus(self) -> Corpus:
         """The chosen text.

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from engine import corpus as texts
+from engine import plain_log
 from engine.corpus import Corpus
 from engine.folders import read_json
 from engine.pair_files import Pair, Preference, as_lines, read_pairs, read_preferences
@@ -104,6 +105,11 @@ class PairChoice:
     def _keep(self) -> None:
         file = st.session_state.get(self.key("file"))
         st.session_state[f"_{self.key('upload')}"] = (file.name, file.getvalue()) if file else None
+        if file:
+            try:
+                _own(self.aim, "uploaded", file.name, texts.decode_upload(file.getvalue()))
+            except ValueError as error:  # `read` says what is wrong
+                plain_log.refusal("upload refused", error, of="pairs", bytes=file.size)
 
     def read(self) -> Pairs:
         """The chosen pairs.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine import download
+from engine import download, plain_log
 from engine import vocabularies as files
 from engine.tokenizers import custom_vocabulary
 from engine.tokens import repair_text
@@ -98,6 +98,7 @@ def _take() -> None:
             vocabularies.bring(option, tokenizer)
             said = say("custom", name=option)
     except (ValueError, OSError) as error:
+        plain_log.refusal("upload refused", error, of="vocabulary", bytes=len(content))
         st.session_state[_SAID] = ("error", str(error))
         return
     st.session_state[_SAID] = ("success", said)

@@ -1,6 +1,7 @@
 """Words: for times, for the states of a run, and other people's, shown as they are."""
 
 import re
+from datetime import datetime
 
 from wording import words
 
@@ -48,6 +49,39 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return say("minutes", n=minutes)
     return say("hours_and_minutes", hours=minutes // 60, minutes=minutes % 60)
+
+
+def age(seconds: float) -> str:
+    """How long ago something was: as `duration`, from two days on in days.
+
+    >>> [age(s) for s in (29, 4000, 100_000, 30 * 86_400)]
+    ['30 s', '1 h 7 min', '27 h 47 min', '30 days']
+    """
+    days = int(seconds // 86_400)
+    return counted(days, "day") if days > 1 else duration(max(0.0, seconds))
+
+
+def day(time: float) -> str:
+    """The day of a moment in seconds since 1970, where the server is.
+
+    >>> day(1_797_076_800.0)
+    '12 December 2026'
+    """
+    when = datetime.fromtimestamp(time)
+    return say("day", day=when.day, month=say(f"month.{when.month}"), year=when.year)
+
+
+def size(n_bytes: float) -> str:
+    """How much room something takes, in units of a thousand.
+
+    >>> [size(n) for n in (0, 40_000, 1_234_567, 56_700_000, 3_210_000_000)]
+    ['0 MB', '0.04 MB', '1.2 MB', '57 MB', '3.2 GB']
+    """
+    if n_bytes >= 1e9:
+        return say("gigabytes", n=f"{n_bytes / 1e9:.1f}")
+    millions = n_bytes / 1e6
+    digits = 0 if millions >= 10 or not millions else 1 if millions >= 0.1 else 2
+    return say("megabytes", n=f"{millions:.{digits}f}")
 
 
 def counted(n: int, noun: str) -> str:

@@ -110,7 +110,7 @@ def test_apple_s_gpu_is_taken_if_it_agrees_within_the_bound(small_model: Build) 
 SHAPES = [
     {},
     {"positions": "rotary", "norm": "rmsnorm", "activation": "swiglu", "bias": False, "n_kv_head": 2},
-    {"positions": "sinusoidal", "tie_head": False, "qk_norm": True},
+    {"positions": "sinusoidal", "tie_head": False, "qk_norm": True, "mix_previous": True},
     dict(objective="mlm", norm_place="post", embedding_norm=True, head_transform=True, head_bias=True),
 ]  # fmt: skip
 

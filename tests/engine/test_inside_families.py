@@ -54,7 +54,7 @@ def mixed(seed: int) -> ModelConfig:
         "qkv_bias": dice.choice([None, True, False]),
         "out_bias": dice.choice([None, True, False]),
         **{name: dice.random() < 0.5 for name in ("embedding_norm", "head_transform", "head_bias")},
-        **{name: dice.random() < 0.5 for name in ("bias", "tie_head", "qk_norm")},
+        **{name: dice.random() < 0.5 for name in ("bias", "tie_head", "qk_norm", "mix_previous")},
     }
     return ModelConfig(257, 24, 2, 4, 32, **shape)
 

@@ -188,7 +188,7 @@ def test_only_matrices_decay():
         for p in model.parameters():
             p.fill_(1.0)
     gradients = FlatGradients(model.parameters())  # all 0: what moves is decay
-    Optimizer(model, settings(weight_decay=0.5)).step(0.1)
+    Optimizer(model, settings(weight_decay=0.5)).step(0.1, 0)
     gradients.release()
     for name, p in model.named_parameters():
         expected = 0.95 if p.ndim == 2 else 1.0

@@ -24,7 +24,7 @@ SHAPES = (
     {},
     {"tie_head": False, "positions": "rotary", "bias": False},
     {"norm_place": "post", "head_transform": True, "head_bias": True},
-    {"activation": "swiglu", "norm": "rmsnorm", "n_kv_head": 1, "qk_norm": True},
+    {"activation": "swiglu", "norm": "rmsnorm", "n_kv_head": 1, "qk_norm": True, "mix_previous": True},
 )
 
 

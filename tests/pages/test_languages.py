@@ -46,6 +46,7 @@ SHIPPED: dict[str, list[State]] = {  # page: what is chosen in each of its views
     "guess": [{}],
     "glossary": [{}],
     "teacher": [{}],
+    "selftest": [{}],
     "tokens": [{"view": view} for view in ("pieces", "side-by-side", "languages", "train-your-own")],
     "embeddings": [
         {"vectors": view} for view in ("look-up", "position", "neighbours", "map", "length")

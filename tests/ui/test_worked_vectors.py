@@ -37,6 +37,28 @@ def test_sums_follow_from_their_parts() -> None:
             assert (r"\sqrt{128}" in shown) == (factor != 1)
 
 
+def test_a_sum_with_the_previous_token_follows_from_its_parts() -> None:
+    rng = random.Random(3)
+    for _ in range(100):
+        a, p, w, b = (rng.uniform(-1, 1) for _ in range(4))
+        for scale, width in ((1.0, 1), (math.sqrt(128), 128)):
+            more = {"previous": (9, w, b), "scale": scale, "d_model": width}
+            shown = worked_vectors.addition(a, p, 5, 3, 2, **more)  # type: ignore[arg-type]
+            assert r"E_{5,2} + w_{2}\,E_{9,2}" in shown and "P_{3,2}" in shown
+            product = (
+                rf"{SIGNED} \+ {SIGNED} \\cdot {SIGNED}(?:\\bigr\))? \+ {SIGNED}\\\\\[8pt\]&= ({NUMBER})"
+            )
+            *parts, total = re.search(product, shown).groups()  # type: ignore[union-attr]
+            token, factor, before, place = map(value, parts)
+            assert same(total, scale * (token + factor * before) + place), shown
+            assert (r"\sqrt{128} \cdot \bigl(" in shown) == (scale != 1)
+        shown = worked_vectors.addition(a, None, 5, 3, 2, previous=(9, w, b))
+        *parts, total = re.search(rf"{SIGNED} \+ {SIGNED} \\cdot {SIGNED}.*?&= ({NUMBER})", shown).groups()  # type: ignore[union-attr]
+        token, factor, before = map(value, parts)
+        assert same(total, token + factor * before) and "P" not in shown, shown
+    assert worked_vectors.addition(0.5, None, 5, 0, 2).count("&=") == 2  # the first token: its row alone
+
+
 def test_sinusoids_follow_from_their_angle() -> None:
     for t, dim in [(0, 0), (17, 6), (17, 7), (190, 0), (190, 1), (5, 127)]:
         shown = worked_vectors.sinusoid(t, dim, 128)

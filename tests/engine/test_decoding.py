@@ -1,0 +1,76 @@
+"""A token at a time through `Decoder`: the numbers of the forward pass, for every shape that it serves."""
+
+import random
+import threading
+from typing import Any
+
+import pytest
+import torch
+
+from engine.cache import KVCache
+from engine.config import ModelConfig, Rotary
+from engine.decoding import Decoder, fits
+from engine.model import Transformer
+from engine.sampling import Continuation, Held, generate
+
+LIMIT = 24
+
+
+def random_config(dice: random.Random) -> ModelConfig:
+    """Any causal shape."""
+    n_kv_head = dice.choice([1, 2, 3])
+    n_head, width = n_kv_head * dice.choice([1, 2, 3]), 2 * dice.randint(2, 6)
+    norm_place, positions = dice.choice(["pre", "pre", "post"]), dice.choice(["learned", "sinusoidal", "rotary"])
+    n_layer = dice.randint(1, 3)
+    more: dict[str, Any] = {}
+    if dice.random() < 0.5:
+        more = {
+            "head_width": width + 2 * dice.randint(-1, 2), "norm_eps": 10 ** dice.uniform(-7, -3),
+            "windows": tuple(dice.choice([0, 1, 3, 9, 40]) for _ in range(n_layer)),
+            "score_scale": dice.choice([None, 0.2]), "parallel": norm_place == "pre" and dice.random() < 0.5,
+            "qkv_bias": dice.choice([None, True, False]), "out_bias": dice.choice([None, True, False]),
+            "embedding_norm": dice.random() < 0.5, "head_transform": dice.random() < 0.3,
+            "head_bias": dice.random() < 0.5, "rotary": Rotary(share=dice.choice([1.0, 0.5])),
+        }  # fmt: skip
+        if int(more["head_width"] * more["rotary"].share) % 2:
+            more["rotary"] = Rotary()
+    return ModelConfig(
+        vocab_size=dice.randint(2, 40), context_length=LIMIT, n_layer=n_layer, n_head=n_head,
+        d_model=n_head * width, n_kv_head=n_kv_head, d_ff=dice.randint(1, 50), positions=positions,
+        norm=dice.choice(["layernorm", "rmsnorm"]), norm_place=norm_place, bias=dice.random() < 0.5,
+        activation=dice.choice(["gelu", "relu2", "swiglu", "gelu_tanh"]), tie_head=dice.random() < 0.5,
+        qk_norm=dice.random() < 0.3, mix_previous=dice.random() < 0.3, **more,
+    )  # fmt: skip
+
+
+def made(config: ModelConfig, seed: int = 0) -> Transformer:
+    """A model whose weights are all but zero: also the biases, the norms and what starts at nothing."""
+    model, dice = Transformer(config), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weights in model.parameters():
+            spread = 0.3 if weights.ndim == 2 else 0.5
+            weights.copy_(spread * torch.randn(weights.shape, generator=dice) + (weights.ndim == 1))
+    return model.eval()
+
+
+@torch.no_grad()
+def apart(model: Transformer, ids: list[int], n_before: int) -> float:
+    """The largest distance to `forward` of logits that come token by token, as a share of the largest logit."""
+    cache, decoder = KVCache(model.config, room=4), Decoder(model)
+    found = []
+    if n_before:
+        found.append(model.next_logits(torch.tensor([ids[:n_before]]), cache=cache)[0])
+    found += [decoder.next_logits(i, cache) for i in ids[n_before:]]
+    expected = model(torch.tensor([ids]))[0, max(0, n_before - 1) :]
+    assert cache.length == len(ids)
+    return float((torch.stack(found) - expected).abs().max() / expected.abs().max())
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_logits_are_those_of_the_forward_pass(seed: int) -> None:
+    dice = random.Random(seed)
+    config = random_config(dice)
+    model = made(config, seed)
+    ids = [dice.randrange(config.vocab_size) for _ in range(LIMIT)]
+    assert fits(model)
+    assert apart(model, ids, dice.choice([0, 1, 5])) < 1e-5, config

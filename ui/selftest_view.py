@@ -1,0 +1,123 @@
+"""The self-test on the screen: one line that says it all, what is not fine with a way out, then the rest."""
+
+import time
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from engine import selftest_job
+from engine.selftest_job import Job
+from engine.selftest_machine import loupe_version, system
+from engine.selftest_result import (
+    FAILED,
+    GROUPS,
+    OK,
+    SIGNS,
+    WARNING,
+    Result,
+    columns,
+    summary,
+    table,
+    what,
+    worst,
+    worst_first,
+)
+from ui.words import literal
+from wording import words
+
+say = words("ui.selftest_view")
+
+POLL = 0.5  # seconds between two looks at a self-test under way
+REST = 5.0  # seconds from the end of one to the next: many people may have the button
+COLOURS = {OK: "green", WARNING: "orange", FAILED: "red"}
+
+
+def draw() -> None:
+    """All of it. Looks again while a self-test goes on, whoever started it."""
+    is_running = selftest_job.running() is not None
+    st.fragment(_draw, run_every=POLL if is_running else None)(is_running)
+
+
+def _draw(polled: bool) -> None:
+    job, last = selftest_job.running(), selftest_job.last()
+    if polled and job is None:
+        st.rerun()  # it is done: no more polling
+        return
+    with st.container(key="selftest_answer"):
+        if last is not None:
+            _answer(last)
+        elif job is None:
+            st.info(say("none_yet"), icon=":material/stethoscope:")
+    if job is not None:
+        done, total = len(job.results), max(job.total, 1)
+        now = say("at", what=what(job.at)) if job.at else say("going_on")
+        st.progress(min(done / total, 1.0), text=say("progress", now=now, done=done, total=total))
+    if st.button(
+        say("again" if last else "begin"), key="selftest_start", type="primary", disabled=job is not None,
+        icon=":material/play_arrow:",
+    ):  # fmt: skip
+        if last is None or last.ended is None or time.time() - last.ended > REST:
+            selftest_job.start()
+        st.rerun()
+    if last is not None:
+        _results(last)
+
+
+def _answer(job: Job) -> None:
+    """The first thing to read: whether everything is fine, since when, and how long that took to find out."""
+    state, said = worst(job.results), summary(job.results)
+    box = {OK: st.success, WARNING: st.warning, FAILED: st.error}[state]
+    box(f"**{SIGNS[state]} {said}**  \n{_when(job)}")
+
+
+def _when(job: Job) -> str:
+    ended = job.ended or job.began
+    at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(ended))
+    return say("when", n=len(job.results), at=at, seconds=f"{ended - job.began:.0f}")
+
+
+def _results(job: Job) -> None:
+    results = worst_first(job.results)
+    for result in results:
+        if result.state != OK:
+            _trouble(result)
+    for group in GROUPS:
+        fine = [r for r in results if r.state == OK and r.group == group]
+        if fine:
+            lines = [f"{_badge(r)} {literal(r.what)}" for r in fine]
+            st.markdown("  \n".join([f"**{say(f'group.{group}')}**", *lines]))
+    with st.expander(say("details"), key="selftest_details"):
+        _details(results)
+    with st.expander(say("report"), key="selftest_report"):
+        st.caption(say("report_how"))
+        st.code(report(job), language=None)
+
+
+def _badge(result: Result) -> str:
+    return f":{COLOURS[result.state]}-badge[{result.verdict}]"
+
+
+def _trouble(result: Result) -> None:
+    """Something that is not fine: the numbers, and what to do."""
+    with st.container(border=True, key=f"selftest_{result.slug}"):
+        st.markdown(f"{_badge(result)} **{literal(result.what)}**")
+        facts = {"measured": literal(result.measured.text), "expected": literal(result.expected.text)}
+        st.markdown(say("numbers", **facts))
+        st.markdown(literal(result.way_out))
+
+
+def _details(results: Sequence[Result]) -> None:
+    """Every number beside what it should be."""
+    headings = columns()
+    rows = [(r.verdict, r.what, r.measured.text, r.expected.text, r.seconds) for r in results]
+    seconds = st.column_config.NumberColumn(headings["seconds"], format="%.2f")
+    st.dataframe(
+        pd.DataFrame(rows, columns=list(headings)), hide_index=True,
+        column_config={**headings, "seconds": seconds},
+    )  # fmt: skip
+
+
+def report(job: Job) -> str:
+    """All of it as plain text, to pass on: versions and numbers, no path and no name of a person."""
+    return "\n".join(["Loupe", loupe_version(), system(), _when(job), "", table(job.results)])
