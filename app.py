@@ -9,7 +9,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import streamlit as st
 
-from ui import lesson_strip, nav, resources, sidebar
+from ui import lesson_strip, nav, resources, server_log, sidebar
 
 FRAME = Path(__file__).parent / "ui" / "frame.css"
 
@@ -18,6 +18,7 @@ page = st.navigation(nav.pages(), position="top")
 st.set_page_config(page_title=f"{page.title} · Loupe", page_icon="🔍", layout="wide")
 st.html(FRAME)
 resources.warm_up()
+server_log.begin()
 places = sidebar.draw(nav.name_of(page))
 lesson_strip.draw(nav.name_of(page))
 try:

@@ -9,11 +9,11 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, Playwright
 
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import stories
@@ -58,6 +58,17 @@ class App:
         except OSError:
             return float("nan")
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def workers_cpu(self) -> float | None:
+        """Processor time of the server's children, such as a worker; None where the system does not say."""
+        stats = []
+        for file in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):  # it has just ended
+                stats.append(file.read_text().rpartition(")")[2].split())
+        stats = [one for one in stats if int(one[1]) == self.process.pid]
+        if not stats:
+            return None
+        return sum(int(one[11]) + int(one[12]) for one in stats) / os.sysconf("SC_CLK_TCK")
 
     def memory(self) -> float:
         """Memory that the server has now, in MB; NaN where the system does not say."""
@@ -118,13 +129,10 @@ def chromium_path() -> str | None:
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
-@contextmanager
-def browser() -> Iterator[Page]:
-    """An empty page of Chromium."""
-    with sync_playwright() as playwright:
-        window = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
-        yield window.new_page(viewport={"width": 1280, "height": 800})
-        window.close()
+def new_page(playwright: Playwright) -> Page:
+    """An empty page of a Chromium of its own."""
+    window = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+    return window.new_page(viewport={"width": 1280, "height": 800})
 
 
 def start_runs(store: RunStore, n: int) -> list[str]:

@@ -12,6 +12,7 @@ import asyncio
 import os
 import statistics
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from benchmarks.app import App, running
 from benchmarks.client import Person, Ran, Tab
@@ -32,12 +33,20 @@ def addresses() -> list[str]:
     return [one for page in pages for one in (page, *(f"{page}?{view}" for view in VIEWS.get(page, ())))]
 
 
-async def taken(app: App, act: Callable[[], Awaitable[Ran]]) -> tuple[float, float, Ran]:
-    """(ms, ms of the server's processor, what came) of one act; waits until the server is done with it."""
+class Taken(NamedTuple):
+    """What one act took: ms, ms of the server's processor, and what came."""
+
+    time: float
+    cpu: float
+    ran: Ran
+
+
+async def taken(app: App, act: Callable[[], Awaitable[Ran]]) -> Taken:
+    """Time one act; waits until the server is done with it."""
     before = app.cpu()
     ran = await act()
     await asyncio.sleep(0.05)
-    return 1000 * ran.seconds, 1000 * (app.cpu() - before), ran
+    return Taken(1000 * ran.seconds, 1000 * (app.cpu() - before), ran)
 
 
 async def opened(app: App, where: str) -> tuple[Person, Tab, Ran]:
@@ -68,11 +77,12 @@ async def table(app: App, rounds: int, only: list[str]) -> None:
                 opens.append(await taken(app, act))
             reruns += [await taken(app, tab.rerun) for _ in range(3)]
         await tab.close()
-        ran = reruns[-1][2]
-        numbers = [statistics.median(one[i] for one in many) for many in (opens, reruns) for i in (0, 1)]
+        ran = reruns[-1].ran
+        times = [statistics.median(one.time for one in many) for many in (opens, reruns)]
+        cpus = [statistics.mean(one.cpu for one in many) for many in (opens, reruns)]
         print(
-            f"/{where:27}{1000 * first.seconds:9.0f}{numbers[0]:8.0f}{numbers[1]:6.0f}{numbers[2]:9.0f}"
-            f"{numbers[3]:6.0f}{ran.messages:10}{ran.size / 1000:7.0f}",
+            f"/{where:27}{1000 * first.seconds:9.0f}{times[0]:8.0f}{cpus[0]:6.0f}{times[1]:9.0f}"
+            f"{cpus[1]:6.0f}{ran.messages:10}{ran.size / 1000:7.0f}",
             flush=True,
         )
 
@@ -95,7 +105,9 @@ async def sessions(app: App, n: int, only: list[str]) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("pages", nargs="*", help="such as tokens or training?watch=runs; all if none is given")
+    parser.add_argument(
+        "pages", nargs="*", help="such as tokens or training?watch=runs; all if none is given"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sessions", type=int, default=0, metavar="N")
     parser.add_argument("--stock", action="store_true", help="with Streamlit's settings as they come")

@@ -96,7 +96,13 @@ class _Parts:
         if self.gate is not None:
             return F.silu(self.gate.of(x)).mul_(self.up.of(x))
         up = self.up.of(x)
-        return F.relu(up).square_() if self.activation == "relu2" else gelu(up, self.activation)
+        if self.activation == "relu2":
+            return F.relu(up).square_()
+        if self.activation == "gelu" and len(up) % 2 == 0:
+            # Of a single row oneDNN's exact GELU takes three times as long as torch's own, which is used for
+            # what doesn't lie in a row.
+            return F.gelu(up.view(2, -1).t()).t().reshape(-1)
+        return gelu(up, self.activation)
 
 
 class Decoder:

@@ -13,9 +13,10 @@ LEAST_EXPECTED = 5.0  # draws; below it the chi-square distribution is a poor gu
 
 def draw(probs: NDArray, u: float) -> int:
     """The id in whose stretch of the cumulative line u of [0, 1) falls; never one of probability 0."""
-    line = np.cumsum(probs)
-    found = int(np.searchsorted(line, u, side="right"))
-    return min(found, int(np.flatnonzero(probs)[-1]))  # rounding may leave the line a hair below 1
+    found = int(probs.cumsum().searchsorted(u, side="right"))
+    if found < len(probs):  # the line grows there, and so the probability is not 0
+        return found
+    return int(np.flatnonzero(probs)[-1])  # rounding may leave the line a hair below 1
 
 
 class Stretch(NamedTuple):

@@ -107,7 +107,7 @@ def head_measures(traced: Trace) -> dict[str, NDArray]:
     for layer in range(n_layer):
         seen = traced.visible(layer)
         choice = seen.sum(axis=1) > 1
-        found["entropy"].append(_mean(_entropies(weights[layer]), choice))
+        found["entropy"].append(_mean(row_entropies(weights[layer]), choice))
         found["distance"].append(_mean(np.einsum("hqk,qk->hq", weights[layer], away), choice))
         for rule, where in rules.items():
             found[rule].append(_mean(_share(weights[layer], where & seen), (where & seen).any(axis=1)))
@@ -119,7 +119,7 @@ def _share(weights: NDArray, where: NDArray) -> NDArray:
     return np.asarray(np.einsum("hqk,qk->hq", weights, where.astype(weights.dtype)))
 
 
-def _entropies(weights: NDArray) -> NDArray:
+def row_entropies(weights: NDArray) -> NDArray:
     """(H,T) entropy of every row, nats, with 0 log 0 = 0."""
     logs = np.log(weights, where=weights > 0, out=np.zeros_like(weights))
     return 0.0 - (weights * logs).sum(axis=-1, dtype=np.float64)

@@ -12,7 +12,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from engine import folders, hub_remote, smollm2
+from engine import folders, hub_remote, plain_log, smollm2
 from engine.hub_download import FETCH, LOCK, SMOLLM2, STATUS, parts, write_status
 from engine.hub_offer import HubError, Offer
 from engine.processes import process_mark
@@ -51,7 +51,9 @@ def _bring(models: Path) -> None:
     try:
         with FileLock(folder / LOCK, timeout=0):
             notes = _Notes(folder)
-            notes.write(**_outcome(models, notes))
+            outcome = _outcome(models, notes)
+            notes.write(**outcome)
+            plain_log.info(f"model {outcome['state']}", home=models.parent, why=outcome.get("failed"))
     except Timeout:  # a process that was left over from a server that died
         return
 

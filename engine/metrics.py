@@ -76,14 +76,16 @@ def kl_divergence(p: NDArray, q: NDArray) -> NDArray:
 
 def log_softmax(logits: NDArray) -> NDArray:
     """Log-probabilities in float64 along the last axis; the maximum comes off first, so nothing overflows."""
-    z = np.asarray(logits, np.float64)
-    z = z - z.max(axis=-1, keepdims=True)
-    return z - np.log(np.exp(z).sum(axis=-1, keepdims=True))
+    z = np.array(logits, np.float64)  # a copy, which the rest changes in place: of many rows it is large
+    z -= z.max(axis=-1, keepdims=True)
+    z -= np.log(np.exp(z).sum(axis=-1, keepdims=True))
+    return z
 
 
 def softmax(logits: NDArray) -> NDArray:
     """Probabilities in float64 along the last axis."""
-    return np.exp(log_softmax(logits))
+    log_probs = log_softmax(logits)
+    return np.asarray(np.exp(log_probs, out=log_probs))
 
 
 class SoftmaxParts(NamedTuple):

@@ -23,6 +23,7 @@ POLYNOMIALS = (
     (3.3184196573706015, -2.488488024314874, 0.51004894012372),
     (2.300652019954817, -1.6689039845747493, 0.4188073119525673),
 )
+IN_A_STEP = 3  # so many of them: five bring the values nearer to 1, but learn no more per step
 FIRST_MOMENTUM, LAST_MOMENTUM, MOMENTUM_STEPS = 0.85, 0.95, 200
 
 
@@ -38,15 +39,18 @@ def momentum_at(step: int) -> float:
     return FIRST_MOMENTUM + (LAST_MOMENTUM - FIRST_MOMENTUM) * done
 
 
-def orthogonal(matrices: Tensor, n_polynomials: int = len(POLYNOMIALS)) -> Tensor:
-    """The orthogonal matrices nearest to these, nearly: singular values between 0.7 and 1.3 or so.
+def orthogonal(matrices: Tensor, n_polynomials: int = IN_A_STEP) -> Tensor:
+    """The orthogonal matrices nearest to these, roughly.
+
+    Singular values from 0.001 to 1 times the length of a matrix come to lie between 0.13 and 1.87 with three
+    polynomials, between 0.87 and 1.13 with five.
 
     Args:
         matrices: (K,M,N).
         n_polynomials: how many to use; fewer are faster and less exact.
 
     Returns:
-        (K,M,N); if M ≤ N the rows, else the columns, are nearly of length 1 and at right angles.
+        (K,M,N), with the same singular vectors.
     """
     tall = matrices.shape[-2] > matrices.shape[-1]
     X = matrices.mT if tall else matrices

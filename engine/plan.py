@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Literal
 
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
@@ -17,8 +18,9 @@ FLOPS_PER_SECOND = 80e9
 SECONDS_PER_STEP, SECONDS_PER_LAYER = 0.002, 0.0015  # what a step costs however small the model is
 SHORTEST_CONTEXT = 8
 
-# What a run gets unless somebody chooses.
-LEARNING_RATES = {"adamw": 4e-3, "muon": 2e-2}
+# What a run gets unless somebody chooses; docs/speed.md says how it was found.
+OPTIMIZER: Literal["adamw", "muon"] = "muon"
+LEARNING_RATES = {"adamw": 4e-3, "muon": 1e-2}
 STORY_PROMPT = "Once upon a time, there was a"
 MOMENTS = 24
 

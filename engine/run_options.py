@@ -15,7 +15,7 @@ from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 from engine import corpus
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus
-from engine.plan import LEARNING_RATES, SIZES, STORY_PROMPT, make_plan, make_tokenizer, rhythm
+from engine.plan import LEARNING_RATES, OPTIMIZER, SIZES, STORY_PROMPT, make_plan, make_tokenizer, rhythm
 from engine.run_spec import RunSpec
 from engine.start_options import OPTIONS, check_options, read_pairs_of, tuned
 from engine.tokenizers import Tokenizer, load_vocabulary
@@ -44,8 +44,8 @@ MODEL_SETTINGS = {
 TRAIN_SETTINGS = {
     "steps": "optimizer steps in all (default: 600); with RUN_FOLDER, a new total",
     "batch_size": "rows in a step, over all processes together",
-    "optimizer": "what turns gradients into new weights",
-    "learning_rate": "highest rate (default: 0.004 with adamw, 0.02 with muon)",
+    "optimizer": "what turns gradients into new weights (default: muon)",
+    "learning_rate": "highest rate (default: 0.01 with muon, 0.004 with adamw)",
     "min_lr_share": "share of it at the end",
     "warmup_steps": "steps in which it rises",
     "schedule": "how it falls after that",
@@ -205,9 +205,11 @@ def make_spec(options: argparse.Namespace) -> tuple[RunSpec, str]:
         | _given(options, MODEL_SETTINGS)
     )
     steps = 600 if options.steps is None else options.steps
-    rate = LEARNING_RATES[options.optimizer or "adamw"]
+    optimizer = options.optimizer or OPTIMIZER
+    rate = LEARNING_RATES[optimizer]
     train = TrainConfig.from_json(
-        {"steps": steps, "batch_size": size.batch_size, "learning_rate": rate, **rhythm(steps)}
+        {"steps": steps, "batch_size": size.batch_size, **rhythm(steps)}
+        | {"optimizer": optimizer, "learning_rate": rate}
         | {"aligned_share": 0.5 if stories else 0.0}
         | _given(options, TRAIN_SETTINGS)
     )

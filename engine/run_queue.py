@@ -11,8 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from engine import new_runs, retention
-from engine import plain_log
+from engine import new_runs, plain_log, retention
 from engine.checkpoint_list import newest_checkpoint
 from engine.folders import JsonReader, checked_name, read_json
 from engine.processes import Workers, process_mark, worker_lives

@@ -98,9 +98,8 @@ class RunReader:
         with self.queue.lock():
             self.queue.tidy()
         self._sizes.keep_only(ids)
-        for kept in (self._have_checkpoint, self._histories):
-            for gone in kept.keys() - ids:
-                kept.pop(gone, None)  # type: ignore[attr-defined]
+        for gone in self._have_checkpoint.keys() - ids:
+            self._have_checkpoint.pop(gone, None)
 
     def metrics(self, run_id: str, offset: int = 0) -> tuple[Records, int]:
         """Records appended since `offset`, and the next offset. See `merge_records` for "resume" records."""

@@ -112,11 +112,6 @@ def what(slug: str) -> str:
     return say(f"what.{slug}")
 
 
-def columns() -> dict[str, str]:
-    """The headings of a table of results."""
-    return say.table("column")
-
-
 def at_most(x: float, limit: float, name: str = "difference") -> Outcome:
     """The outcome of a number that must not pass a limit; one that is no number fails, too."""
     return Outcome(OK if x <= limit else FAILED, Fact(name, {"x": x}), Fact("at_most", {"limit": limit}))
@@ -142,7 +137,7 @@ def summary(results: Sequence[Result]) -> str:
 
 def table(results: Sequence[Result]) -> str:
     """All results as plain text, the worst first, in columns as wide as what stands in them."""
-    rows = [list(columns().values())]
+    rows = [list(say.table("column").values())]
     for r in worst_first(results):
         rows.append([r.verdict, r.what, r.measured.text, r.expected.text, f"{r.seconds:.2f}"])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

@@ -67,21 +67,22 @@ class Stage:
 
 def as_scores(logits: ArrayLike | torch.Tensor) -> NDArray:
     """Logits as float64 (V,), refused if no distribution can come of them."""
-    z = (
-        logits.detach().double().cpu().numpy()
-        if isinstance(logits, torch.Tensor)
-        else np.asarray(logits, np.float64)
-    )
+    if isinstance(logits, torch.Tensor):
+        logits = logits.detach().cpu()
+        logits = (logits if logits.dtype in (torch.float32, torch.float64) else logits.float()).numpy()
+    z = np.asarray(logits, np.float64)
     if z.ndim != 1 or len(z) == 0:
         raise ValueError(say("one_row_least_1", shape=z.shape))
-    if np.isnan(z).any() or np.isposinf(z).any() or np.isneginf(z).all():
+    if not math.isfinite(z.max()):  # with a NaN it is NaN, with an infinity above infinite, of nothing else -∞
         raise ValueError(say("model_output_not_finite"))
     return z
 
 
 def _tempered(z: NDArray, temperature: float) -> NDArray:
     if temperature == 0:  # the limit: everything on the largest logit, of equal ones the lowest id
-        return np.eye(1, len(z), int(z.argmax()))[0]
+        probs = np.zeros(len(z))
+        probs[z.argmax()] = 1.0
+        return probs
     with np.errstate(over="ignore"):  # a difference too large for a float is as good as infinite
         return softmax((z - z.max()) / temperature)  # the maximum first: 0 stays 0, so never inf - inf
 

@@ -14,13 +14,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-# Both before torch is imported: two threads beside a busy app are far slower than one.
+# Both before torch is imported. Training has threads of its own, see `engine.parts`: two that share every
+# operation between them are far slower than one as soon as anybody else is busy.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch
 
 from engine.config import ModelConfig, TrainConfig
+from engine.memory import keep_freed
 from engine.model import Transformer
 from engine.parallel import ALONE, Processes
 from engine.run_info import language_of
@@ -39,6 +41,7 @@ def run_folder(
     A line of progress goes to `report` at each evaluation. An error is raised again once the status tells of
     it.
     """
+    keep_freed()
     run = Run(Path(folder), report, processes)
     before = {}
     if threading.current_thread() is threading.main_thread():  # only there may handlers be set

@@ -9,7 +9,7 @@ import streamlit as st
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus
 from engine.parameter_parts import parameter_count
-from engine.plan import SIZES, Size, make_plan, make_tokenizer
+from engine.plan import OPTIMIZER, SIZES, Size, make_plan, make_tokenizer
 from engine.tokenizers import Tokenizer
 from ui import lesson, masking_meaning, nav, resources, session, training_settings
 from ui.text_choice import TextChoice, usable
@@ -131,7 +131,8 @@ def _configs(tokenizer: Tokenizer, size: Size, steps: int) -> tuple[dict[str, Mo
     training = TrainConfig(
         steps=steps,
         batch_size=size.batch_size,
-        learning_rate=training_settings.RATES["adamw"],
+        optimizer=OPTIMIZER,
+        learning_rate=training_settings.RATES[OPTIMIZER],
         eval_every=max(5, steps // 24),
         checkpoint_every=max(50, steps // 5),
         moments=24,

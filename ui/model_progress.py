@@ -26,6 +26,11 @@ def running() -> bool:
     return found is not None and found.running
 
 
+def _is_the_teachers() -> bool:
+    """Whether only the teacher fetches models here, and this is somebody else."""
+    return hub_download.allowed(teacher=True) and not hub_download.allowed(teacher=teacher_gate.is_teacher())
+
+
 def name_of(what: str) -> str:
     """What the screen calls a model that was asked for."""
     return smollm2.NAME if what == SMOLLM2 else what
@@ -42,7 +47,7 @@ def _draw(polled: bool) -> None:
             st.progress(found.share, text=f"**{name}** · {_how_far(found)}")
             st.button(
                 say("stop"), key="models_stop", icon=":material/stop:", on_click=hub_download.cancel,
-                args=(resources.models_folder(),),
+                args=(resources.models_folder(),), disabled=_is_the_teachers(),
             )  # fmt: skip
         else:
             _ended(found, name)
@@ -72,5 +77,5 @@ def _ended(found: Fetch, name: str) -> None:
     with st.container(horizontal=True):
         st.button(
             say("delete") if come else say("close"), key="models_close", on_click=hub_download.forget,
-            args=(resources.models_folder(),),
+            args=(resources.models_folder(),), disabled=_is_the_teachers(),
         )  # fmt: skip

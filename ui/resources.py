@@ -120,7 +120,9 @@ def _import_engine() -> None:
     import engine.checkpoints
     import engine.sampling
     import engine.trace  # noqa: F401
+    from engine.memory import keep_freed
 
+    keep_freed()
     gc.collect()
     gc.freeze()  # what is loaded by now stays: no later collection has to walk through it
 

@@ -31,9 +31,8 @@ def draw(shown_id: str | None) -> None:
         return
     st.subheader(say("my_runs"))
     n_bytes = sum(resources.run_store().size(info.id) for info in runs)
-    st.caption(
-        say("a_run_goes_on") + " " + say("all_take", runs=counted(len(runs), "run"), size=size(n_bytes))
-    )
+    total = say("all_take", runs=counted(len(runs), "run"), size=size(n_bytes))
+    st.caption(f"{say('a_run_goes_on')} {total}")
     every = len(runs) <= FIRST or st.toggle(say("show_all", n_runs=len(runs)), key="training_all")
     for info in runs if every else runs[:FIRST]:
         _row(info, shown_id)

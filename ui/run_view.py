@@ -114,6 +114,7 @@ def _facts(info: "RunInfo") -> str:
     facts = [objective_name(info.measure), literal(called(info.tokenizer))]
     facts += [say("starts_from", name=literal(info.start))] if info.start else []
     facts.append(say("parameters", n=parameter_count(info.model)))
+    facts += [say("mix_previous")] if info.model.mix_previous else []
     facts += [device] if device else []
     facts += [say("energy")] if info.joules is not None else []
     return " · ".join(facts)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from engine import selftest_job
@@ -16,7 +15,6 @@ from engine.selftest_result import (
     SIGNS,
     WARNING,
     Result,
-    columns,
     summary,
     table,
     what,
@@ -29,7 +27,6 @@ from wording import words
 say = words("ui.selftest_view")
 
 POLL = 0.5  # seconds between two looks at a self-test under way
-REST = 5.0  # seconds from the end of one to the next: many people may have the button
 COLOURS = {OK: "green", WARNING: "orange", FAILED: "red"}
 
 
@@ -57,8 +54,7 @@ def _draw(polled: bool) -> None:
         say("again" if last else "begin"), key="selftest_start", type="primary", disabled=job is not None,
         icon=":material/play_arrow:",
     ):  # fmt: skip
-        if last is None or last.ended is None or time.time() - last.ended > REST:
-            selftest_job.start()
+        selftest_job.start()
         st.rerun()
     if last is not None:
         _results(last)
@@ -68,7 +64,7 @@ def _answer(job: Job) -> None:
     """The first thing to read: whether everything is fine, since when, and how long that took to find out."""
     state, said = worst(job.results), summary(job.results)
     box = {OK: st.success, WARNING: st.warning, FAILED: st.error}[state]
-    box(f"**{SIGNS[state]} {said}**  \n{_when(job)}")
+    box(f"**{SIGNS[state]} {said}**  \n{_when(job)} {say('shared')}")
 
 
 def _when(job: Job) -> str:
@@ -82,11 +78,13 @@ def _results(job: Job) -> None:
     for result in results:
         if result.state != OK:
             _trouble(result)
+    left, right = st.columns(2)
     for group in GROUPS:
         fine = [r for r in results if r.state == OK and r.group == group]
         if fine:
             lines = [f"{_badge(r)} {literal(r.what)}" for r in fine]
-            st.markdown("  \n".join([f"**{say(f'group.{group}')}**", *lines]))
+            place = left if group == GROUPS[0] else right
+            place.markdown("  \n".join([f"**{say(f'group.{group}')}**", *lines]))
     with st.expander(say("details"), key="selftest_details"):
         _details(results)
     with st.expander(say("report"), key="selftest_report"):
@@ -100,24 +98,28 @@ def _badge(result: Result) -> str:
 
 def _trouble(result: Result) -> None:
     """Something that is not fine: the numbers, and what to do."""
-    with st.container(border=True, key=f"selftest_{result.slug}"):
+    with st.container(border=True, key=f"selftest_of_{result.slug}"):
         st.markdown(f"{_badge(result)} **{literal(result.what)}**")
-        facts = {"measured": literal(result.measured.text), "expected": literal(result.expected.text)}
-        st.markdown(say("numbers", **facts))
+        st.markdown(_numbers(result))
         st.markdown(literal(result.way_out))
 
 
 def _details(results: Sequence[Result]) -> None:
-    """Every number beside what it should be."""
-    headings = columns()
-    rows = [(r.verdict, r.what, r.measured.text, r.expected.text, r.seconds) for r in results]
-    seconds = st.column_config.NumberColumn(headings["seconds"], format="%.2f")
-    st.dataframe(
-        pd.DataFrame(rows, columns=list(headings)), hide_index=True,
-        column_config={**headings, "seconds": seconds},
-    )  # fmt: skip
+    """Every number beside what it should be; lines, since a table as wide as this fits no phone."""
+    for group in GROUPS:
+        lines = [f"**{say(f'group.{group}')}**"]
+        for r in results:
+            if r.group == group:
+                lines += [f"{_badge(r)} {literal(r.what)} · {r.seconds:.2f} s", _numbers(r)]
+        if len(lines) > 1:
+            st.markdown("  \n".join(lines))
+
+
+def _numbers(result: Result) -> str:
+    facts = {"measured": literal(result.measured.text), "expected": literal(result.expected.text)}
+    return say("numbers", **facts)
 
 
 def report(job: Job) -> str:
     """All of it as plain text, to pass on: versions and numbers, no path and no name of a person."""
-    return "\n".join(["Loupe", loupe_version(), system(), _when(job), "", table(job.results)])
+    return "\n".join([f"Loupe {loupe_version()}", system(), _when(job), "", table(job.results)])

@@ -56,9 +56,8 @@ def undo() -> None:
     if not gone or time.time() - when > UNDO_SECONDS:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="teacher_deleted"):
-        st.markdown(
-            say("deleted", runs=counted(len(gone), "run"), minutes=UNDO_SECONDS / 60), width="content"
-        )
+        said = say("deleted", runs=counted(len(gone), "run"), minutes=UNDO_SECONDS / 60)
+        st.markdown(said, width="content")
         st.button(say("undo"), key="teacher_undo", icon=":material/undo:", on_click=_restore)
 
 

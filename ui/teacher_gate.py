@@ -1,4 +1,4 @@
-"""Who is the teacher of this server: asked for the secret once a session, which keeps only that it was right."""
+"""Who is the teacher of this server: a session is asked for the secret once, and keeps that it was right."""
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx

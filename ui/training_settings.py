@@ -9,6 +9,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, Statistics
 from engine.plan import (
     LEARNING_RATES,
+    OPTIMIZER,
     SIZES,
     STORY_PROMPT,
     Plan,
@@ -51,8 +52,8 @@ DEFAULTS: dict[str, Any] = {
     "norm": "layernorm",
     "activation": "gelu",
     "mix_previous": False,
-    "optimizer": "adamw",
-    "learning_rate": RATES["adamw"],
+    "optimizer": OPTIMIZER,
+    "learning_rate": RATES[OPTIMIZER],
     "warmup_steps": 50,
     "schedule": "linear",
     "dropout": 0.0,

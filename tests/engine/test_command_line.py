@@ -66,9 +66,10 @@ def test_what_is_not_said_is_as_on_the_training_page(text_file):
     made = described("--text", text_file)
     assert (made.model.n_layer, made.model.d_model, made.model.positions) == (3, 96, "rotary")
     train = made.train
-    assert (train.steps, train.learning_rate, train.moments, train.aligned_share) == (600, 4e-3, 24, 0.0)
+    assert (train.steps, train.moments, train.aligned_share) == (600, 24, 0.0)
+    assert (train.optimizer, train.learning_rate) == ("muon", 1e-2)
     assert (train.eval_every, train.checkpoint_every) == (25, 120)
-    assert described("--text", text_file, "--optimizer", "muon").train.learning_rate == 2e-2
+    assert described("--text", text_file, "--optimizer", "adamw").train.learning_rate == 4e-3
     about_stories = described("--steps", 30)
     assert about_stories.corpus == stories() and about_stories.train.aligned_share == 0.5
     assert about_stories.sample_prompt.startswith("Once upon a time")

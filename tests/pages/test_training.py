@@ -14,7 +14,7 @@ from engine import devices
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, own_text
 from engine.devices import Device
-from engine.plan import LEARNING_RATES, make_tokenizer
+from engine.plan import LEARNING_RATES, OPTIMIZER, make_tokenizer
 from engine.run_queue import RunQueue
 from engine.runs import RunSpec, RunStore
 from tests.pages.conftest import ROOT, OpenPage, component
@@ -206,8 +206,10 @@ def test_a_size_sets_the_shape_and_survives_a_page_change(open_page: OpenPage) -
 
 def test_the_optimizer_brings_its_learning_rate(open_page: OpenPage) -> None:
     at = open_page("training")
-    at.selectbox(key="training_optimizer").set_value("muon").run()
-    assert at.number_input(key="training_learning_rate").value == pytest.approx(0.02)
+    assert at.selectbox(key="training_optimizer").value == "muon"
+    assert at.number_input(key="training_learning_rate").value == pytest.approx(0.01)
+    at.selectbox(key="training_optimizer").set_value("adamw").run()
+    assert at.number_input(key="training_learning_rate").value == pytest.approx(0.004)
 
 
 # ---- uploads
@@ -414,7 +416,7 @@ def test_try_this_keeps_its_promise_after_odd_settings(open_page: OpenPage, loup
     at.button(key="try_0").click().run()
     (run,) = runs(loupe_home)
     made = json.loads((loupe_home / "runs" / run / "run.json").read_text("utf-8"))
-    assert made["train"]["learning_rate"] == LEARNING_RATES["adamw"] and made["model"]["objective"] == "clm"
+    assert made["train"]["learning_rate"] == LEARNING_RATES[OPTIMIZER] and made["model"]["objective"] == "clm"
     assert made["name"] == "Your text, small"
 
 

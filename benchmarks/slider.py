@@ -1,0 +1,116 @@
+"""P12: from a moved slider to the new picture: the temperature on the Generation page.
+
+The server's part is one round trip over the websocket: a whole run of the page, as a client that speaks
+Streamlit's protocol sees it (`benchmarks.client`). What a person sees is measured in Chromium: from the key
+press on the slider to the frame with the new bars. The peer is the same app with Streamlit's settings as they
+come, see `app.STOCK`; it takes turns with the app.
+"""
+
+import asyncio
+import statistics
+
+from playwright.sync_api import Page, sync_playwright
+
+from benchmarks.app import App, chromium_path, new_page, running
+from benchmarks.client import Person
+from benchmarks.rows import Goal, Measure, Options, Row, Spread
+
+TURNS = 15  # of the slider in a round, for the server; so many key presses in the browser
+SERVER_MS, PAINTED_MS = 40.0, 150.0
+# In the page: the milliseconds from each key press on the slider to the frame with other bars than before.
+WATCH = """() => {
+  const find = root => {
+    for (const e of root.querySelectorAll("*")) {
+      if (e.classList.contains("bars") && e.querySelector("table")) return e
+      const inside = e.shadowRoot && find(e.shadowRoot)
+      if (inside) return inside
+    }
+  }
+  window.timed = []
+  document.addEventListener("keydown", event => {
+    if (event.key !== "ArrowRight") return
+    const began = event.timeStamp, old = find(document).innerHTML
+    const look = () => {
+      const now = find(document)
+      if (now && now.innerHTML !== old) requestAnimationFrame(end => window.timed.push(end - began))
+      else requestAnimationFrame(look)
+    }
+    requestAnimationFrame(look)
+  }, true)
+}"""
+Times = dict[str, list[float]]  # of each program: the median of each round, ms
+
+
+async def round_trips(apps: dict[str, App], rounds: int, turns: int) -> Times:
+    """Move the slider without a browser."""
+    found: Times = {name: [] for name in apps}
+    tabs = {name: await Person(app.url).open("generation") for name, app in apps.items()}
+    for i in range(-1, rounds):
+        for name, tab in tabs.items():
+            times = [
+                1000 * (await tab.rerun(temperature=round(0.5 + 0.01 * turn + 0.2 * (i + 1), 2))).seconds
+                for turn in range(turns)
+            ]
+            if problems := tab.exceptions():
+                raise RuntimeError(problems[0])
+            if i >= 0:  # the round before the first is for caches
+                found[name].append(statistics.median(times))
+    for tab in tabs.values():
+        await tab.close()
+    return found
+
+
+def painted(page: Page, turns: int) -> list[float]:
+    """Press the arrow key on the slider so many times; ms to each new picture."""
+    slider = page.locator(".st-key-temperature").get_by_role("slider")
+    page.evaluate("window.timed.length = 0")
+    for n in range(turns):
+        slider.press("ArrowRight")
+        page.wait_for_function("n => window.timed.length > n", arg=n, timeout=60_000)
+        page.wait_for_timeout(250)  # a look at it
+    return [float(ms) for ms in page.evaluate("window.timed")]
+
+
+def in_a_browser(apps: dict[str, App], rounds: int, turns: int) -> Times:
+    """Move the slider in Chromium."""
+    found: Times = {name: [] for name in apps}
+    with sync_playwright() as playwright:
+        pages = {name: new_page(playwright) for name in apps}
+        for name, page in pages.items():
+            page.goto(f"{apps[name].url}/generation?temperature=0.5")
+            page.locator(".bars table").wait_for(timeout=120_000)
+            page.wait_for_timeout(1500)
+            page.evaluate(WATCH)
+            painted(page, 3)
+        for _ in range(rounds):
+            for name, page in pages.items():
+                page.bring_to_front()
+                found[name].append(statistics.median(painted(page, turns)))
+        for page in pages.values():
+            page.close()
+    return found
+
+
+def measure(options: Options) -> Row:
+    """P12."""
+    turns, rounds = (2, 1) if options.toy else (TURNS, options.rounds)
+    seen = not options.toy and chromium_path() is not None
+    with running() as tuned, running(stock=True) as stock:
+        apps = {"Loupe": tuned, "Streamlit as it comes": stock}
+        figures = {f"{n}, server": t for n, t in asyncio.run(round_trips(apps, rounds, turns)).items()}
+        goals = [Goal("ms of the server", Spread.of(figures["Loupe, server"]), SERVER_MS, at_least=False)]
+        if seen:
+            figures |= {f"{n}, painted": t for n, t in in_a_browser(apps, rounds, turns).items()}
+            times = Spread.of(figures["Loupe, painted"])
+            goals.append(Goal("ms until it is painted", times, PAINTED_MS, at_least=False))
+    return Row(
+        id="P12",
+        what="a slider's new picture (temperature, page Generation)",
+        unit="ms",
+        figures={name: Spread.of(times) for name, times in figures.items()},
+        goals=goals,
+        notes="" if seen else "No browser took part: only the server's time was measured.",
+    )
+
+
+MEASURES: dict[str, Measure] = {"P12": measure}
