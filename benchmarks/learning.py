@@ -9,7 +9,7 @@ Trainings take hours. What is finished lies in $LOUPE_HOME/benchmarks/learning.j
 delete the file to begin anew.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from benchmarks.learning_runs import Parts, Program, after, halves, seconds_per_step
 from benchmarks.learning_stories import stories as story_row
-from benchmarks.peers import NANOGPT_CPU, Peer, Recipe
+from benchmarks.peers import NANOGPT_CPU, Recipe
 from benchmarks.rows import Goal, Measure, Options, Row, Spread
 from engine.config import ModelConfig, TrainConfig
 from engine.folders import data_folder
@@ -131,7 +131,7 @@ class Learning:
         """Seconds of a step of the program that the others are measured with."""
 
         def measure() -> dict[str, Any]:
-            times = seconds_per_step({"ruler": self._begun(program)}, self.options.rounds)
+            times = self._times({"ruler": self.fitted(program)})
             return vars(Spread.of(times["ruler"]))
 
         return self.parts.once({"ruler": _shape_of_speed(self.fitted(program))}, measure)
@@ -143,17 +143,14 @@ class Learning:
             return 1.0
 
         def measure() -> dict[str, Any]:
-            begun = {"program": self._begun(program), "ruler": self._begun(ruler)}
-            times = seconds_per_step(begun, self.options.rounds)
+            times = self._times({"program": self.fitted(program), "ruler": self.fitted(ruler)})
             ratios = [a / b for a, b in zip(times["program"], times["ruler"], strict=True)]
             return {"ratio": vars(Spread.of(ratios)), "seconds": times}
 
         return Spread(**self.parts.once(asked, measure)["ratio"]).median
 
-    def _begun(self, program: Program) -> tuple[Peer, Sequence[int]]:
-        """A training that never ends, and how many threads its operations may have."""
-        endless = self.fitted(program).begin(self.text.train, 10**6, 1, self.options.nanogpt)
-        return endless, program.threads
+    def _times(self, some: dict[str, Program]) -> dict[str, list[float]]:
+        return seconds_per_step(some, self.options.rounds, self.options.nanogpt)
 
     def losses(self, job: Job) -> dict[str, float]:
         """What a training ends with: the loss on the halves of the validation text, and on all of it."""

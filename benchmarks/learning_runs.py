@@ -6,6 +6,9 @@ end with depends on steps and seed alone. Every finished part is a line of a fil
 """
 
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +20,7 @@ from torch import Tensor, nn
 
 from benchmarks.peers import Peer, Recipe, nanogpt_training, plain_training, whole_loss
 from engine.config import ModelConfig, TrainConfig
+from engine.memory import keep_freed
 from engine.model import Transformer
 from engine.training import StepEvent, train
 
@@ -131,32 +135,77 @@ def after(peer: Peer, steps: int, threads: Sequence[int] = (1,)) -> float:
     return time.process_time() - began
 
 
-def seconds_per_step(
-    begun: Mapping[str, tuple[Peer, Sequence[int]]], rounds: int, steps: int = TIMED_STEPS
-) -> dict[str, list[float]]:
-    """Seconds of a step of each program, measured in turn: in each round the best number of threads.
+class Waiting:
+    """A program in a process of its own, with the threads that suit it; it trains when asked, else it waits.
 
-    Args:
-        begun: by name, each with the numbers of threads that its own operations may have.
-        rounds: how often.
-        steps: of one program in one round.
+    What it reads is made up: that changes no time.
     """
-    for peer, _ in begun.values():
-        after(peer, min(steps, WARM_STEPS))
-    times: dict[str, list[float]] = {name: [] for name in begun}
-    for _ in range(rounds):
-        for name, (peer, threads) in begun.items():
-            times[name].append(min(_timed(peer, n, steps) for n in threads))
-    return times
+
+    def __init__(self, program: Program, threads: int, nanogpt: Path | None) -> None:
+        """Start it. Loupe gets what its worker sets, the peers PyTorch as it comes."""
+        own = {"OMP_NUM_THREADS": str(threads)}
+        if program.who == "Loupe":
+            own["OMP_WAIT_POLICY"] = "PASSIVE"
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "LOUPE_TRAIN"))}
+        told = {**program.told(), "nanogpt": None if nanogpt is None else str(nanogpt)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.learning_runs", json.dumps(told)],
+            cwd=Path(__file__).parent.parent,
+            env={**kept, **own},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def seconds(self, steps: int) -> float:
+        """Seconds of one of so many steps, which it takes now."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(f"{steps}\n")
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline()) / steps
+
+    def end(self) -> None:
+        """It leaves at the end of its input."""
+        self._process.communicate()
 
 
-def _timed(peer: Peer, n_threads: int, steps: int) -> float:
-    with operations_in(n_threads):
-        peer.step()
+def seconds_per_step(
+    programs: Mapping[str, Program], rounds: int, nanogpt: Path | None, steps: int = TIMED_STEPS
+) -> dict[str, list[float]]:
+    """Seconds of a step of each program, in turn: in each round those of its best number of threads."""
+    waiting = {
+        name: [Waiting(program, n, nanogpt) for n in program.threads] for name, program in programs.items()
+    }
+    try:
+        for some in waiting.values():
+            for one in some:
+                one.seconds(WARM_STEPS)
+        times: dict[str, list[float]] = {name: [] for name in programs}
+        for _ in range(rounds):
+            for name, some in waiting.items():
+                times[name].append(min(one.seconds(steps) for one in some))
+        return times
+    finally:
+        for some in waiting.values():
+            for one in some:
+                one.end()
+
+
+def serve(told: dict[str, Any]) -> None:
+    """What the process of a `Waiting` does: steps on demand, their seconds as the answer."""
+    shape, ours = ModelConfig.from_json(told["shape"]), told["who"] == "Loupe"
+    recipe = TrainConfig.from_json(told["recipe"]) if ours else Recipe(**told["recipe"])
+    if ours:
+        torch.set_num_threads(1)
+        keep_freed()
+    nanogpt = Path(told["nanogpt"]) if told["nanogpt"] else None
+    ids = torch.randint(shape.vocab_size, (200_000,), generator=torch.Generator().manual_seed(0))
+    peer = Program(told["who"], shape, recipe).begin(ids, 10**6, 1, nanogpt)
+    for line in sys.stdin:
         began = time.perf_counter()
-        for _ in range(steps):
+        for _ in range(int(line)):
             peer.step()
-        return (time.perf_counter() - began) / steps
+        print(time.perf_counter() - began, flush=True)
 
 
 class operations_in:  # noqa: N801 (reads as what it does)
@@ -177,3 +226,7 @@ def halves(ids: Tensor) -> Iterator[tuple[str, Tensor]]:
     """The parts of a validation text: recipes are chosen on the first, the second is for reports alone."""
     middle = len(ids) // 2
     yield from (("first", ids[:middle]), ("second", ids[middle:]), ("whole", ids))
+
+
+if __name__ == "__main__":
+    serve(json.loads(sys.argv[1]))

@@ -170,10 +170,12 @@ class Stories:
 
     def seconds(self, some: dict[str, Program]) -> dict[str, list[float]]:
         """Seconds of a step of each program, round by round, measured in turn."""
+        if self.options.toy:
+            return {name: [1.0] for name in some}
 
         def measure() -> dict[str, Any]:
-            begun = {name: (self.begun(program, 10**6, 1), program.threads) for name, program in some.items()}
-            return dict(seconds_per_step(begun, self.options.rounds, 1 if self.options.toy else 8))
+            fitted = {name: self.fitted(program) for name, program in some.items()}
+            return dict(seconds_per_step(fitted, self.options.rounds, None))
 
         asked = {name: self.fitted(program).told() for name, program in some.items()}
         return self.parts.once({"story speeds": asked}, measure)

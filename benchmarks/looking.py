@@ -25,9 +25,9 @@ from engine.model import Transformer
 from engine.plan import SIZES, Size
 from engine.recorder import Recorder
 from engine.tokenizers import Tokenizer, train_bpe
-from engine.trace import Trace, trace
 from engine.training import train
 
+MAPS = ("weights",)  # their name in a recorder
 CONTEXTS = (64, 128, 256)
 VOCAB_SIZE = 512
 EVERY = 10  # steps between two probes
@@ -78,22 +78,27 @@ def check(model: Transformer, ids: torch.Tensor) -> None:
 
 @torch.no_grad()
 def forwards(size: Size, context_length: int, options: Options) -> dict[str, list[float]]:
-    """Milliseconds of a forward, "fused" and "kept", in every round."""
+    """Milliseconds of a forward in every round: "fused", with all "maps" kept, with "everything" kept."""
     model = model_of(size, context_length)
     ids = torch.randint(VOCAB_SIZE, (1, context_length), generator=torch.Generator().manual_seed(0))
     check(model, ids)
-    works = {"fused": lambda: model(ids), "kept": lambda: model(ids, recorder=Recorder())}
-    return in_turn(works, *((1, 1) if options.toy else (4 * options.rounds, 10)))
+    works = {
+        "fused": lambda: model(ids),
+        "maps": lambda: model(ids, recorder=Recorder(only=MAPS)),
+        "everything": lambda: model(ids, recorder=Recorder()),
+    }
+    return in_turn(works, *((1, 1) if options.toy else (4 * options.rounds, 4)))
 
 
-def probe(model: Transformer, tokenizer: Tokenizer, text: str) -> tuple[Trace, list[NDArray], list[NDArray]]:
+@torch.no_grad()
+def probe(model: Transformer, ids: torch.Tensor) -> list[NDArray]:
     """What is kept of a moment: all maps, the ten likeliest tokens of each position, all entropies."""
-    found = trace(model, tokenizer, text)
-    log_probs = torch.from_numpy(found.logits).log_softmax(dim=-1)  # (T,V)
+    recorder = Recorder(only=MAPS)
+    log_probs = model(ids, recorder=recorder)[0].log_softmax(dim=-1)  # (T,V)
+    maps = torch.cat(recorder.kept["weights"]).numpy()  # (L,H,T,T)
     top = log_probs.topk(10)
-    of_tokens = -(log_probs.exp() * log_probs).sum(dim=-1)  # (T,)
-    of_maps = [row_entropies(weights) for weights in found.attentions]  # L of (H,T)
-    return found, [top.indices.numpy(), top.values.exp().numpy()], [of_tokens.numpy(), *of_maps]
+    entropies = -(log_probs.exp() * log_probs).sum(dim=-1)  # (T,)
+    return [maps, row_entropies(maps), entropies.numpy(), top.indices.numpy(), top.values.exp().numpy()]
 
 
 def steps(model: Transformer, ids: Sequence[int], size: Size, n: int) -> Iterator[None]:
@@ -108,9 +113,9 @@ def probes(size: Size, text: str, tokenizer: Tokenizer, options: Options) -> dic
     """Milliseconds of ten "steps" and of the "probe" after them, in every round."""
     model, rounds = model_of(size, size.context_length), 1 if options.toy else options.rounds
     training = steps(model, tokenizer.encode(text), size, EVERY * (rounds + 1))
-    seen = text[-8 * size.context_length :]  # more than fits: the context is full
-    works = {"steps": lambda: [next(training) for _ in range(EVERY)]}
-    return in_turn({**works, "probe": lambda: probe(model, tokenizer, seen)}, rounds, 1)
+    seen = torch.tensor([tokenizer.encode(text)[: size.context_length]])
+    works = {"steps": lambda: [next(training) for _ in range(EVERY)], "probe": lambda: probe(model, seen)}
+    return in_turn(works, rounds, 1)
 
 
 def whole_vocabulary(shape: tuple[int, int], options: Options) -> list[float]:
@@ -147,14 +152,16 @@ def measure(options: Options) -> Row:
     positions, n_ids = (4, 300) if options.toy else LARGE_VOCAB
     scores = whole_vocabulary((positions, n_ids), options)
 
-    kept = {name: ratios(seen["kept"], seen["fused"]) for name, seen in forward.items()}
+    kept = {name: ratios(seen["maps"], seen["fused"]) for name, seen in forward.items()}
+    everything = {name: ratios(seen["everything"], seen["fused"]) for name, seen in forward.items()}
     shares = {name: ratios(seen["probe"], seen["steps"], 100) for name, seen in probed.items()}
     (slowest, most), (dearest, share) = worst(kept), worst(shares)
     shown = SHOWN if SHOWN in forward else next(iter(forward))
     probe_of = shown.partition(" ")[0]
     figures = {
         f"fused forward, {shown} tokens": Spread.of(forward[shown]["fused"]),
-        "the same with everything kept": Spread.of(forward[shown]["kept"]),
+        "with every attention map kept": Spread.of(forward[shown]["maps"]),
+        "with everything kept": Spread.of(forward[shown]["everything"]),
         f"ten steps of {probe_of}": Spread.of(probed[probe_of]["steps"]),
         "its probe": Spread.of(probed[probe_of]["probe"]),
         f"scoring {positions} positions over {n_ids:,} ids": Spread.of(scores),
@@ -164,15 +171,15 @@ def measure(options: Options) -> Row:
         Goal(f"% of training for a probe every {EVERY} steps, the worst size ({dearest})", share, 2, False),
     ]
     more = {
-        "x fused": {name: f"{seen.median:.3f}" for name, seen in kept.items()},
-        "median of all": statistics.median(seen.median for seen in kept.values()),
+        "x fused, maps": {name: f"{seen.median:.3f}" for name, seen in kept.items()},
+        "x fused, everything": {name: f"{seen.median:.3f}" for name, seen in everything.items()},
         "% of training": {name: f"{seen.median:.2f}" for name, seen in shares.items()},
         "ms": {name: {k: statistics.median(v) for k, v in seen.items()} for name, seen in forward.items()},
     }
     notes = "Loupe beside itself: sizes nano to large of the app, contexts " + ", ".join(map(str, contexts))
     return Row(
         "P9",
-        "Looking inside: a forward with everything kept, a probe while training",
+        "Looking inside: a forward with all attention maps kept, a probe while training",
         "ms",
         figures,
         goals,

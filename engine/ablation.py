@@ -183,7 +183,7 @@ def _piece(traced: Trace, most: int) -> NDArray:
 
 def _streams(model: Transformer, ids: Tensor) -> list[Tensor]:
     """The stream (1,T,C) that enters each block, and after the last one."""
-    recorder = Recorder()
+    recorder = Recorder(only=("residual",))
     model(ids, recorder=recorder)
     return recorder.kept["residual"]
 

@@ -13,6 +13,16 @@ SCALE = ".scale"  # after a matrix's name: what its rows of whole numbers are mu
 LARGEST = 127
 
 
+def round_rows(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """A matrix (rows, columns) as int8 of the same shape times float32 scales (rows, 1).
+
+    Every number is off by at most half its row's scale, which is the row's largest number / 127.
+    """
+    largest = matrix.float().abs().amax(dim=1, keepdim=True)
+    scale = torch.where(largest > 0, largest / LARGEST, 1.0)
+    return (matrix / scale).round().to(torch.int8), scale
+
+
 def pack(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Round each matrix to whole numbers from -127 to 127 times a scale of its row; vectors stay float32.
 
@@ -28,10 +38,7 @@ def pack(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if value.ndim != 2:
             packed[name] = value.float()
             continue
-        largest = value.float().abs().amax(dim=1, keepdim=True)
-        scale = torch.where(largest > 0, largest / LARGEST, 1.0)
-        packed[name] = (value / scale).round().to(torch.int8)
-        packed[name + SCALE] = scale
+        packed[name], packed[name + SCALE] = round_rows(value)
     return packed
 
 

@@ -65,7 +65,7 @@ def stream(model: Transformer, ids: Sequence[int]) -> NDArray[np.float32]:
     Raises:
         ValueError: for no ids or too many, or if the numbers are not finite.
     """
-    recorder = Recorder()
+    recorder = Recorder(only=("residual",))
     model.stream(torch.tensor([list(ids)], dtype=torch.int64, device=model.device), recorder=recorder)
     found: NDArray[np.float32] = torch.stack([x[0] for x in recorder.kept["residual"]]).float().cpu().numpy()
     if not np.isfinite(found).all():

@@ -8,7 +8,7 @@ The logits are those of `forward` to 1e-5.
 """
 
 import math
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import torch
 import torch.nn.functional as F
@@ -19,17 +19,17 @@ from engine.model import Block, Norm, Transformer, gelu
 
 
 class Line(Protocol):
-    """A matrix and a bias, for single vectors. `x` is what it takes, or what `ready` makes of that."""
+    """A matrix and a bias, for single vectors."""
 
-    def ready(self, x: Tensor) -> Tensor:
-        """What `into` and `of` read; worth sharing by several lines that take the same vector."""
+    def ready(self, x: Tensor) -> Any:
+        """What `into` and `of` take in place of the vector; of several lines one does it for all."""
         ...
 
-    def into(self, x: Tensor, out: Tensor) -> None:
+    def into(self, x: Any, out: Tensor) -> None:
         """W x + b, written to `out`."""
         ...
 
-    def of(self, x: Tensor) -> Tensor:
+    def of(self, x: Any) -> Tensor:
         """W x + b."""
         ...
 
@@ -92,10 +92,10 @@ class _Parts:
 
     def bent(self, x: Tensor) -> Tensor:
         """Between the MLP's two matrices."""
-        x = self.up.ready(x)
+        ready = self.up.ready(x)
         if self.gate is not None:
-            return F.silu(self.gate.of(x)).mul_(self.up.of(x))
-        up = self.up.of(x)
+            return F.silu(self.gate.of(ready)).mul_(self.up.of(ready))
+        up = self.up.of(ready)
         if self.activation == "relu2":
             return F.relu(up).square_()
         if self.activation == "gelu" and len(up) % 2 == 0:
@@ -167,9 +167,9 @@ class Decoder:
 
     def _ask(self, parts: _Parts, x: Tensor, turn: Tensor | None) -> None:
         """Queries, keys and values of the token, each in its place."""
-        x = parts.asks[0].ready(x)
+        ready = parts.asks[0].ready(x)
         for line, side in zip(parts.asks, self.sides, strict=True):
-            line.into(x, side)
+            line.into(ready, side)
         if parts.q_norm is not None and parts.k_norm is not None:
             self.q.copy_(parts.q_norm(self.q))
             self.k.copy_(parts.k_norm(self.k))

@@ -1,7 +1,7 @@
 """What one forward pass computes, kept for whoever looks inside; and parts of it silenced on the way."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ class Recorder:
         ablate: (layer, head) pairs whose term is left out of what attention adds to the residual stream.
         ablate_parts: ("attention" | "mlp", layer) pairs: halves of blocks that add nothing, not even a bias.
         keeps: whether to keep anything; False when only the logits are wanted.
+        only: names of what is kept; None is everything. What nobody holds costs no new memory.
 
     Attributes:
         kept: name -> one tensor per layer, in order. Names: "q", "k", "v", "weights", "heads" (B,H,T,D),
@@ -27,9 +28,10 @@ class Recorder:
         ablate_parts: Iterable[tuple[str, int]] = (),
         *,
         keeps: bool = True,
+        only: Collection[str] | None = None,
     ) -> None:
         self.kept: defaultdict[str, list[Tensor]] = defaultdict(list)
-        self._keeps = keeps
+        self._only = only if keeps else ()
         self._heads: defaultdict[int, list[int]] = defaultdict(list)
         self._parts = frozenset(ablate_parts)
         for layer, head in ablate:
@@ -37,8 +39,8 @@ class Recorder:
 
     def keep(self, **tensors: Tensor) -> None:
         """Note one layer's tensors under their names."""
-        if self._keeps:
-            for name, tensor in tensors.items():
+        for name, tensor in tensors.items():
+            if self._only is None or name in self._only:
                 self.kept[name].append(tensor.detach())
 
     def silence_heads(self, layer: int, heads: Tensor) -> Tensor:

@@ -111,7 +111,6 @@ class Continuation:
         """Index of the first token that is seen."""
         return first_seen(len(self.ids), self.model.config.context_length, self.jump)
 
-    @torch.no_grad()
     def logits(self, tell: Tell | None = None) -> torch.Tensor:
         """(V,) for the token after the last one.
 
@@ -121,7 +120,7 @@ class Continuation:
         begin, held = self.begin, self._held
         seen = self.ids[begin:]
         if held is None or (begin and self.jump == 1):
-            return self.model.next_logits(self._row(seen))[0]
+            return self._forward(seen, None)
         shared, n = held.shared(seen), len(held.ids)
         if shared == len(seen) < n:  # an earlier place: what comes after it is kept
             held.cache.length = shared - 1
@@ -142,15 +141,16 @@ class Continuation:
         """(V,) after tokens that follow those of the cache."""
         if len(ids) == 1 and self._decoder is not None:
             return self._decoder.next_logits(ids[0], cache)
-        return self.model.next_logits(self._row(ids), cache=cache)[0]
+        return self._forward(ids, cache)
 
     @cached_property
     def _decoder(self) -> Decoder | None:
         """The quicker way of a single token, where the model has it; the numbers are the same."""
         return Decoder(self.model) if fits(self.model) else None
 
-    def _row(self, ids: Sequence[int]) -> torch.Tensor:
-        return torch.tensor([ids], device=self.model.device)
+    @torch.no_grad()
+    def _forward(self, ids: Sequence[int], cache: KVCache | None) -> torch.Tensor:
+        return self.model.next_logits(torch.tensor([list(ids)], device=self.model.device), cache=cache)[0]
 
 
 def next_logits(model: Transformer, ids: Sequence[int]) -> NDArray:
@@ -220,7 +220,6 @@ def generate(
 
     def steps() -> Iterator[Step]:  # apart: a wrong setting is refused by the call, not by the first step
         for u in numbers.tolist():
-            seen = text.ids[text.begin :]
             own, probs = before_and_after(
                 text.logits(tell),
                 temperature=temperature,
@@ -228,11 +227,11 @@ def generate(
                 top_p=top_p,
                 min_p=min_p,
                 repetition_penalty=repetition_penalty,
-                previous=seen,
+                previous=text.ids[text.begin :] if repetition_penalty > 1 else (),
             )
             chosen = draw(probs, u)
             log_prob = math.log(own[chosen]) if own[chosen] > 0 else -math.inf
-            yield Step(chosen, probs, own, log_prob, u, len(seen))
+            yield Step(chosen, probs, own, log_prob, u, len(text.ids) - text.begin)
             text.ids.append(chosen)
             if chosen in stop_ids:
                 return

@@ -4,6 +4,7 @@ import streamlit as st
 
 from ui import (
     address,
+    inside_alone,
     inside_lens,
     inside_off,
     inside_parts,
@@ -19,11 +20,18 @@ from wording import words
 nav.require_app()
 say = words("pages.inside")
 
+
+def switch_off(looked: inside_text.Looked) -> None:
+    """The view of parts that are switched off: those that are chosen, then each alone."""
+    inside_off.draw(looked)
+    inside_alone.draw(looked)
+
+
 DRAW = {
     "logit-lens": inside_lens.draw,
     "contributions": inside_parts.draw,
     "stream": inside_stream.draw,
-    "switch-off": inside_off.draw,
+    "switch-off": switch_off,
 }
 RECALL = lesson.RECALL
 
@@ -38,7 +46,7 @@ def silence(ref: ModelRef) -> None:
     """For a button: a story in which a name comes back, without the head that is missed most there."""
     go("switch-off", RECALL)
     try:
-        inside_off.want_the_most_missed(ref, RECALL)
+        inside_alone.want_the_most_missed(ref, RECALL)
     except ValueError:
         return  # the page says why this text can't be read
 
@@ -46,7 +54,7 @@ def silence(ref: ModelRef) -> None:
 st.title(nav.title("inside"))
 st.write(say("intro"))
 ref, text = session.require_model(), session.text()
-inside_off.prepare()
+inside_alone.prepare()
 looked = inside_text.look(ref, text)
 view = address.choose(
     st.segmented_control, say("choose"), say.table("view"), key="inside", required=True,

@@ -25,10 +25,12 @@ FLOORS = (
     "teacher_secret new_runs run_sizes run_format run_bin retention "
     "plain_log selftest_result selftest_job selftest_machine selftest_folder",
     "events checks schedule parallel parts adamw muon precision evaluation corpus grammar automaton "
-    "legality batches model optimizers dice stages merges own_vocabularies run_sets story_pairs instructions preferences aims "
+    "legality batches model optimizers dice stages merges own_vocabularies run_sets story_pairs instructions "
+    "preferences aims "
     "trained_part",
-    "decoding devices scaling predictions trace heads inside contributions ablation embeddings compare sampling "
-    "waterfall search row_reading strategies training checkpoint_files checkpoint_list checkpoints "
+    "decoding eight_bits devices scaling predictions trace heads inside contributions ablation embeddings "
+    "positions compare "
+    "sampling waterfall search row_reading strategies training checkpoint_files checkpoint_list checkpoints "
     "tuning_start baselines "
     "hub oracle gaps "
     "mask_draws pseudo objectives fill infill fill_scores contexts floor plan samples moments "

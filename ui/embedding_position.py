@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from engine import embeddings
+from engine import positions
 from engine.config import ModelConfig
 from ui import embedding_previous, nav, resources, session, worked_vectors
 from ui.components import show
@@ -88,7 +88,7 @@ def _offer(chosen: Chosen, kind: str) -> bool:
 
 
 def _learned(chosen: Chosen) -> None:
-    table = embeddings.added_positions(resources.load(chosen.ref).model)
+    table = positions.added_positions(resources.load(chosen.ref).model)
     if chosen.config.positions == "learned" and table is not None:
         st.write(say("learned"))
         _added(chosen, table, 1.0)
@@ -105,10 +105,10 @@ def _learned(chosen: Chosen) -> None:
 def _sinusoidal(chosen: Chosen) -> None:
     config = chosen.config
     if config.positions == "sinusoidal":
-        table = embeddings.added_positions(resources.load(chosen.ref).model)
+        table = positions.added_positions(resources.load(chosen.ref).model)
         assert table is not None
         st.write(say("sinusoidal"))
-        _added(chosen, table, embeddings.token_scale(resources.load(chosen.ref).model))
+        _added(chosen, table, positions.token_scale(resources.load(chosen.ref).model))
         return
     st.info(say("no_sinusoidal", positions=_inside(chosen)))
     _offer(chosen, "sinusoidal")
@@ -117,7 +117,7 @@ def _sinusoidal(chosen: Chosen) -> None:
         dim = _number(say("work_out"), config.d_model - 1, "dim")
         _fixed(chosen, dim)
     with left:
-        table = embeddings.sinusoid(config.context_length, config.d_model)
+        table = positions.sinusoid(config.context_length, config.d_model)
         fig = position_table(table, position=chosen.position, dim=dim, name=say("sines_cosines"))
         show(fig, key="embeddings_table")
 
@@ -165,7 +165,7 @@ def _rotary(chosen: Chosen) -> None:
     if config.positions == "rotary":
         st.write(say("rotary_mixed" if config.mix_previous else "rotary"))
         if config.mix_previous:
-            embedding_previous.draw(chosen, _number(say("work_out"), config.d_model - 1, "dim"))
+            embedding_previous.draw(chosen, lambda: _number(say("work_out"), config.d_model - 1, "dim"))
         _turned(chosen)
         return
     st.info(say("no_rotary", positions=_inside(chosen)))
@@ -179,7 +179,7 @@ def _rotary(chosen: Chosen) -> None:
         pair = _number(say("pair"), width // 2 - 1, "pair")
         st.latex(worked_vectors.angle(chosen.position, pair, width))
     with right:
-        speeds = embeddings.speeds(width)
+        speeds = positions.speeds(width)
         fig = turn_lengths(speeds, pair=pair, context_length=config.context_length,
                            color=objective_color(config.objective))  # fmt: skip
         show(fig, key="embeddings_speeds")
@@ -196,8 +196,8 @@ def _turned(chosen: Chosen) -> None:
     with columns[2]:
         pair = _number(say("pair"), width // 2 - 1, "pair")
     after = trace.q[layer, head, t].astype(np.float64)
-    before = embeddings.turn(after, -t, rotary)
-    speeds = embeddings.speeds(width, rotary)
+    before = positions.turn(after, -t, rotary)
+    speeds = positions.speeds(width, rotary)
     angle = t * float(speeds[pair])
     part = slice(2 * pair, 2 * pair + 2)
     color = objective_color(config.objective)
@@ -246,8 +246,8 @@ def _distance(chosen: Chosen, layer: int, head: int) -> None:
     score = format_number(own, 5)
     st.write(say("pair_of", query=t, key_position=s, score=score, layer=layer + 1, head=head + 1))
     rotary = chosen.config.rotary
-    back = embeddings.turn(q, -t, rotary), embeddings.turn(k, -s, rotary)
-    found = embeddings.shifted_scores(*back, t, s, SHIFTS, rotary)
+    back = positions.turn(q, -t, rotary), positions.turn(k, -s, rotary)
+    found = positions.shifted_scores(*back, t, s, SHIFTS, rotary)
     st.dataframe(
         {
             "both": [f"{t + n}, {s + n}" for n in SHIFTS],

@@ -1,12 +1,13 @@
 """What a model that mixes in the previous token adds to a token's row, on the screen."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from engine.embeddings import previous_factors, token_scale
+from engine.positions import previous_factors, token_scale
 from ui import resources, worked_vectors
 from ui.components import show
 from ui.embedding_data import Chosen, names
@@ -62,12 +63,13 @@ def explain(chosen: Chosen, found: Mixed | None) -> None:
         st.caption(say("first"))
 
 
-def draw(chosen: Chosen, dim: int) -> None:
-    """Token and previous token and their sum, for a model that adds no position."""
+def draw(chosen: Chosen, ask: Callable[[], int]) -> None:
+    """Token and previous token and their sum, for a model that adds no position; `ask` for a dimension."""
     t, token_id, found = chosen.position, int(chosen.trace.ids[chosen.position]), mixed(chosen)
     token = chosen.matrix[token_id]
     left, right = st.columns([4, 3], gap="large")
     with right:
+        dim = ask()
         before = None if found is None else found.at(dim)
         st.latex(worked_vectors.addition(float(token[dim]), None, token_id, t, dim, previous=before))
         explain(chosen, found)

@@ -74,14 +74,18 @@ def point_up() -> None:
     st.session_state[_POINT_UP] = True
 
 
-def show_problem() -> None:
-    """Draw the sentence of `problem`, that of `point_up`, and that new runs only wait, if they do."""
+def show_problem(*, to_teacher: bool = False) -> None:
+    """Draw the sentence of `problem` and that of `point_up`; and that new runs only wait, if they do.
+
+    Args:
+        to_teacher: leave the last out, for who can change it right there.
+    """
     if st.session_state.pop(_POINT_UP, False):
         st.toast(say("new_run_on_top"), icon=":material/arrow_upward:")
     message = st.session_state.pop(_PROBLEM, "")
     if message:
         st.error(literal(message))
-    if not new_runs.may_begin(resources.home()):
+    if not to_teacher and not new_runs.may_begin(resources.home()):
         st.info(say("new_runs_wait"), icon=":material/hourglass_empty:")
 
 

@@ -43,7 +43,7 @@ def draw() -> None:
             say("leave"), key="teacher_leave", icon=":material/lock:", type="tertiary",
             on_click=teacher_gate.leave, help=say("leave_help"),
         )  # fmt: skip
-    run_choice.show_problem()
+    run_choice.show_problem(to_teacher=True)
     teacher_acts.undo()
     infos = resources.run_store().list()
     st.fragment(_live, run_every=POLL_SECONDS)(_standing(infos))
@@ -129,9 +129,11 @@ def _row(info: "RunInfo", who: str) -> None:
     name = literal(info.name)
     mine = say("mine", name=name) if info.owned_by(session.owner()) else say("name", name=name)
     with st.container(
-        border=True, horizontal=True, vertical_alignment="center", key=f"teacher_row_{info.id}"
-    ):
-        st.markdown(f":{color}-badge[{icon} {state_name(info.state)}] {mine}  \n:small[{' · '.join(facts)}]")
+        border=True, horizontal=True, horizontal_alignment="distribute", vertical_alignment="center",
+        key=f"teacher_row_{info.id}",
+    ):  # fmt: skip
+        badge = f":{color}-badge[{icon} {state_name(info.state)}]"
+        st.markdown(f"{badge} {mine}  \n:small[{' · '.join(facts)}]", width="content")
         st.button(
             say("stop"), key=f"teacher_stop_{info.id}", icon=":material/stop:", on_click=teacher_acts.stop,
             args=([info.id],), help=say("stop_help"),

@@ -94,6 +94,7 @@ def _table(found: "Sequence[RunInfo]", names: Mapping[str, str]) -> None:
         height="content" if len(found) < 12 else 420,
         placeholder="–",
         column_config={
+            titles["run"]: column.TextColumn(width="medium"),
             titles["age"]: column.DatetimeColumn(format="distance"),
             titles["step"]: column.NumberColumn(format="localized"),
             titles["steps"]: column.NumberColumn(format="localized"),

@@ -1,5 +1,6 @@
 """Words: for times, for the states of a run, and other people's, shown as they are."""
 
+import math
 import re
 from datetime import datetime
 
@@ -75,13 +76,13 @@ def size(n_bytes: float) -> str:
     """How much room something takes, in units of a thousand.
 
     >>> [size(n) for n in (0, 40_000, 1_234_567, 56_700_000, 3_210_000_000)]
-    ['0 MB', '0.04 MB', '1.2 MB', '57 MB', '3.2 GB']
+    ['0 kB', '40 kB', '1.2 MB', '57 MB', '3.2 GB']
     """
     if n_bytes >= 1e9:
         return say("gigabytes", n=f"{n_bytes / 1e9:.1f}")
-    millions = n_bytes / 1e6
-    digits = 0 if millions >= 10 or not millions else 1 if millions >= 0.1 else 2
-    return say("megabytes", n=f"{millions:.{digits}f}")
+    if n_bytes < 1e5:
+        return say("kilobytes", n=f"{math.ceil(n_bytes / 1e3)}")
+    return say("megabytes", n=f"{n_bytes / 1e6:.{0 if n_bytes >= 1e7 else 1}f}")
 
 
 def counted(n: int, noun: str) -> str:

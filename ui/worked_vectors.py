@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from engine.config import Rotary
-from engine.embeddings import PLAIN, speeds
+from engine.positions import PLAIN, speeds
 from ui.worked import aligned, tex, tie
 
 
@@ -66,7 +66,7 @@ def addition(
         numbers = signed(token, n)
     if previous is not None:
         symbols += rf" + w_{{{dim}}}\,E_{{{before},{dim}}}"
-        numbers += rf" + {signed(w, n)} \cdot {signed(b, n)}"
+        numbers += rf"\\[8pt]&\quad + {signed(w, n)} \cdot {signed(b, n)}"  # short lines
     if scale != 1:
         whole = (lambda inner: rf"\bigl({inner}\bigr)") if previous is not None else str
         symbols = rf"\sqrt{{d_{{\text{{model}}}}}}\,{whole(symbols)}"

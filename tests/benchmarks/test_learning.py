@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import learning, learning_stories
+from benchmarks import learning, learning_runs, learning_stories
 from benchmarks.learning import LOUPE, OWN, RECIPE, SAME, SHAPE, Learning, Program
-from benchmarks.learning_runs import Parts, seconds_per_step
+from benchmarks.learning_runs import Parts
 from benchmarks.learning_stories import Stories, steps_at
 from benchmarks.rows import Options
 
@@ -79,17 +79,30 @@ def test_too_few_steps_are_said_to_be_too_few(monkeypatch):
     assert work.least_steps(learning_stories.PROGRAMS[learning_stories.LOUPE], 1) is None
 
 
-def test_speeds_are_measured_in_turn():
+def test_speeds_are_measured_in_turn(monkeypatch):
     told = []
 
-    class Peer:
-        def __init__(self, name):
-            self.name = name
+    class Waiting:
+        def __init__(self, program, threads, nanogpt):
+            self.name = f"{program.who[0]}{threads}"
 
-        def step(self):
-            told.append(self.name)
-            return 0.0
+        def seconds(self, steps):
+            told.append((self.name, steps))
+            return len(told)
 
-    times = seconds_per_step({"a": (Peer("a"), (1,)), "b": (Peer("b"), (1,))}, rounds=2, steps=1)
-    assert [len(values) for values in times.values()] == [2, 2]
-    assert "".join(told) == "ab" + "aabb" * 2, "a step to warm up before each that counts"
+        def end(self):
+            told.append((self.name, "end"))
+
+    monkeypatch.setattr(learning_runs, "Waiting", Waiting)
+    some = {"ours": Program("Loupe", SHAPE, RECIPE), "peer": learning.programs(60)[SAME]}
+    times = learning_runs.seconds_per_step(some, 2, None, steps=4)
+    turn = [("L1", 4), ("n1", 4), ("n2", 4)]
+    assert told[:3] == [("L1", 5), ("n1", 5), ("n2", 5)], "first they warm up"
+    assert told[3:] == [*turn, *turn, ("L1", "end"), ("n1", "end"), ("n2", "end")]
+    assert times == {"ours": [4, 7], "peer": [5, 8]}, "of a peer the better number of threads"
+
+
+def test_a_program_trains_in_a_process_of_its_own():
+    small = replace(SHAPE, n_layer=1, d_model=8, context_length=8)
+    times = learning_runs.seconds_per_step({"ours": Program("Loupe", small, RECIPE)}, 1, None, steps=2)
+    assert 0 < times["ours"][0] < 60

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
-from engine import embeddings
+from engine import embeddings, positions
 from engine.checkpoints import Checkpoint, save_checkpoint
 from engine.config import ModelConfig
 from engine.corpus import stories
@@ -232,7 +232,7 @@ def test_what_is_added_adds_up_to_what_enters(open_page: OpenPage, folder: Path,
 def test_other_kinds_are_explained_and_offered(open_page: OpenPage, folder: Path) -> None:
     at = opened(open_page, "position", embeddings_kind_rotary="sinusoidal")
     table = array(plotly(at, "embeddings_table")["data"][0]["z"])
-    np.testing.assert_allclose(table, embeddings.sinusoid(32, 16), atol=1e-7)
+    np.testing.assert_allclose(table, positions.sinusoid(32, 16), atol=1e-7)
     assert "nothing in it is learned" in said(at)
     at = opened(open_page, "position", embeddings_kind_rotary="learned")
     assert "no such matrix" in said(at)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import embeddings
+from engine import positions
 from engine.ablation import each_alone
 from engine.config import Rotary
 from engine.contributions import contributions
@@ -18,7 +18,7 @@ from engine.trace import Trace, trace
 from tests.hub_folders import write_bert, write_llama
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
-from ui import inside_off, resources
+from ui import inside_alone, inside_off, resources
 from ui.example_list import EXAMPLES
 
 TEXT = "One day a fox called Lily met another fox, and Lily"
@@ -137,7 +137,7 @@ def test_all_parts_alone_can_be_stopped_and_gone_on_with(
                 raise ValueError("somebody pressed stop")
             yield alone
 
-    monkeypatch.setattr(inside_off, "each_alone", few)
+    monkeypatch.setattr(inside_alone, "each_alone", few)
     at.button(key="inside_rank").click().run()
     assert not at.exception and "pressed stop" in said(at)
     at.run()
@@ -170,7 +170,7 @@ def test_a_turn_has_the_models_own_base(open_page: OpenPage, published: Path) ->
     at.number_input(key=f"embeddings_pair_{width // 2 - 1}").set_value(1).run()
     assert f"6 \\cdot 100^{{-2/{width}}}" in at.latex[0].value
     q = traced.q[0, 0, 6]
-    before = embeddings.turn(q, -6, config.rotary)[2:4]
+    before = positions.turn(q, -6, config.rotary)[2:4]
     old, new = plotly(at, "embeddings_turn")["data"][1:3]
     assert tiny.array(old["x"])[-1] == pytest.approx(before[0], abs=1e-5)
     assert tiny.array(new["x"])[-1] == pytest.approx(float(q[2]), abs=1e-5)

@@ -89,9 +89,7 @@ def test_the_right_one_opens_it_for_this_browser_alone(open_page: OpenPage, runs
 
 def everything(at: AppTest) -> str:
     """All that the session, the address and the page hold."""
-    state = at.session_state._state
-    kept = (state._old_state, state._new_session_state, state._new_widget_state.states, at.query_params)
-    return " ".join(map(repr, (*kept, at.main, at.sidebar)))
+    return " ".join(map(repr, (at.session_state, at.query_params, at.main, at.sidebar)))
 
 
 def test_the_word_stays_nowhere(open_page: OpenPage, runs) -> None:

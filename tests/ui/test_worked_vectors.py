@@ -9,6 +9,7 @@ from tests.ui.test_worked import NUMBER, digits_of, same, value
 from ui import worked_vectors
 
 SIGNED = rf"\(?({NUMBER})\)?"
+NEW_LINE = r"\\\\\[8pt\]&\\quad"
 
 
 def test_the_lookup_copies_one_number() -> None:
@@ -46,14 +47,17 @@ def test_a_sum_with_the_previous_token_follows_from_its_parts() -> None:
             shown = worked_vectors.addition(a, p, 5, 3, 2, **more)  # type: ignore[arg-type]
             assert r"E_{5,2} + w_{2}\,E_{9,2}" in shown and "P_{3,2}" in shown
             product = (
-                rf"{SIGNED} \+ {SIGNED} \\cdot {SIGNED}(?:\\bigr\))? \+ {SIGNED}\\\\\[8pt\]&= ({NUMBER})"
+                rf"{SIGNED}{NEW_LINE} \+ {SIGNED} \\cdot {SIGNED}(?:\\bigr\))? \+ {SIGNED}"
+                rf"\\\\\[8pt\]&= ({NUMBER})"
             )
             *parts, total = re.search(product, shown).groups()  # type: ignore[union-attr]
             token, factor, before, place = map(value, parts)
             assert same(total, scale * (token + factor * before) + place), shown
             assert (r"\sqrt{128} \cdot \bigl(" in shown) == (scale != 1)
         shown = worked_vectors.addition(a, None, 5, 3, 2, previous=(9, w, b))
-        *parts, total = re.search(rf"{SIGNED} \+ {SIGNED} \\cdot {SIGNED}.*?&= ({NUMBER})", shown).groups()  # type: ignore[union-attr]
+        *parts, total = re.search(
+            rf"{SIGNED}{NEW_LINE} \+ {SIGNED} \\cdot {SIGNED}.*?&= ({NUMBER})", shown
+        ).groups()  # type: ignore[union-attr]
         token, factor, before = map(value, parts)
         assert same(total, token + factor * before) and "P" not in shown, shown
     assert worked_vectors.addition(0.5, None, 5, 0, 2).count("&=") == 2  # the first token: its row alone

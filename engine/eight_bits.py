@@ -1,0 +1,223 @@
+"""A model that writes with weights of 8 bits: a quarter of the bytes to read for every token.
+
+Each row of a matrix is whole numbers from -127 to 127 times a scale of its own (`engine.compact`). Vectors
+are not rounded to 8 bits but to two times 8: a coarse whole number for each entry, and a fine one for what
+that left over. Both meet the matrix at once, so its bytes are still read only once, and what the rounding
+costs is the weights' share alone: a third of what it costs with vectors of 8 bits (measured on SmolLM2-135M).
+Sums of whole numbers are exact, so a text read at once and one read token by token give the same numbers.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from engine.cache import KVCache
+from engine.compact import LARGEST, round_rows
+from engine.decoding import Decoder, fits
+from engine.model import Transformer
+from engine.windows import cut, score_parts
+from wording import words
+
+say = words("engine.eight_bits")
+
+FINE = 2 * LARGEST  # steps of the fine part in one step of the coarse part
+Tell = Callable[[int, int], None]
+
+
+class Split(NamedTuple):
+    """A vector as two rows of whole numbers."""
+
+    rows: Tensor  # (2,in) int8, the coarse and the fine part
+    steps: Tensor  # (2,) what each is multiplied by
+
+
+class Rounded(nn.Module):
+    """A matrix of 8 bits in the place of a `nn.Linear`; for single vectors it is an `engine.decoding.Line`.
+
+    Attributes:
+        whole: (out,in) int8.
+        scale: (out,) of the rows.
+    """
+
+    whole: Tensor
+    scale: Tensor
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        whole, scale = round_rows(linear.weight.detach())
+        self.register_buffer("whole", whole)
+        self.register_buffer("scale", scale[:, 0])
+        self.bias = linear.bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…,in) -> (…,out)."""
+        flat = x.reshape(-1, x.shape[-1])
+        steps = flat.abs().amax(dim=1, keepdim=True) / LARGEST  # (N,1)
+        scaled = flat / torch.where(steps > 0, steps, 1.0)
+        coarse = scaled.round()
+        fine = ((scaled - coarse) * FINE).round()
+        sums = torch._int_mm(torch.cat((coarse, fine)).to(torch.int8), self.whole.t()).float()  # (2N,out)
+        out = (sums[: len(flat)] + sums[len(flat) :] / FINE) * steps * self.scale
+        return (out if self.bias is None else out + self.bias).view(*x.shape[:-1], -1)
+
+    def ready(self, x: Tensor) -> Split:
+        """A vector (in,) in two rows."""
+        step = float(x.abs().max()) / LARGEST or 1.0
+        scaled = x * (1 / step)
+        coarse = scaled.round()
+        fine = scaled.sub_(coarse).mul_(FINE).round_()
+        return Split(torch.stack((coarse, fine)).to(torch.int8), torch.tensor((step, step / FINE)))
+
+    def of(self, x: Split) -> Tensor:
+        """W x + b."""
+        out = torch.mv(torch._int_mm(x.rows, self.whole.t()).float().t(), x.steps).mul_(self.scale)
+        return out if self.bias is None else out.add_(self.bias)
+
+    def into(self, x: Split, out: Tensor) -> None:
+        """W x + b, written to `out`."""
+        out.copy_(self.of(x))
+
+    def added(self, stream: Tensor, x: Tensor) -> Tensor:
+        """The residual stream plus W x + b, of a vector that is not `ready`."""
+        return self.of(self.ready(x)).add_(stream)
+
+
+def eight_bits(model: Transformer) -> Transformer:
+    """The same model with matrices of 8 bits; its other weights are the model's own, and shared with it.
+
+    Token vectors are not rounded: of those a token reads a single row.
+    """
+    twin = Transformer(model.config, initial=False)  # its weights are never touched, and so take no memory
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Linear):
+            continue
+        place = twin.get_submodule(name)
+        for child, part in module.named_children():
+            if isinstance(part, nn.Linear):
+                setattr(place, child, Rounded(part))
+        for child, weights in module.named_parameters(recurse=False):
+            setattr(place, child, weights)
+    return twin.eval().requires_grad_(False)
+
+
+def bytes_of(model: Transformer) -> int:
+    """What the matrices of 8 bits take beside the model."""
+    lines = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    return sum(line.weight.numel() + 4 * line.out_features for line in lines)
+
+
+def trouble(model: Transformer) -> str:
+    """One sentence if this model can't write with 8 bits here; "" if it can."""
+    if model.config.objective != "clm":
+        return say("masked")
+    if model.device.type != "cpu":
+        return say("not_cpu")
+    if not fits(model):
+        return say("shape")
+    return "" if _products_are_exact() and _products_are_fast() else say("processor")
+
+
+@cache
+def _products_are_exact() -> bool:
+    """Whether this processor adds the largest whole numbers without an overflow; some older ones don't."""
+    signs = torch.tensor([1, -1, 1], dtype=torch.int8)[:, None]
+    a = (LARGEST * signs[:2]).expand(2, 1536).contiguous()
+    b = (LARGEST * signs).expand(3, 1536).contiguous()
+    return torch.equal(torch._int_mm(a, b.t()).long(), a.long() @ b.long().t())
+
+
+@cache
+def _products_are_fast() -> bool:
+    """Whether they take less time than those of float32; where they have no instructions they take far more."""
+    whole, exact = torch.ones(2048, 2048, dtype=torch.int8), torch.ones(2048, 2048)
+    rows, x = torch.ones(2, 2048, dtype=torch.int8), torch.ones(2048)
+
+    def least(work: Callable[[], Tensor]) -> float:
+        seconds = []
+        for _ in range(7):
+            began = time.perf_counter()
+            work()
+            seconds.append(time.perf_counter() - began)
+        return min(seconds)
+
+    return least(lambda: torch._int_mm(rows, whole.t())) < least(lambda: torch.mv(exact, x))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A model in full precision and in 8 bits, on this machine.
+
+    Attributes:
+        full, rounded: (n,) surprisal in nats of each token of a text.
+        full_speed, rounded_speed: tokens a second when it writes.
+    """
+
+    full: NDArray[np.float64]
+    rounded: NDArray[np.float64]
+    full_speed: float
+    rounded_speed: float
+
+    @property
+    def cost(self) -> float:
+        """Nats that a token costs more with 8 bits."""
+        return float((self.rounded - self.full).mean())
+
+    @property
+    def error(self) -> float:
+        """Standard error of that."""
+        return float((self.rounded - self.full).std(ddof=1)) / math.sqrt(len(self.full))
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast it writes with 8 bits."""
+        return self.rounded_speed / self.full_speed
+
+
+WRITTEN = 12  # tokens of a round
+ROUNDS = 3
+
+
+def compare(
+    model: Transformer, rounded: Transformer, ids: Sequence[int], tell: Tell = lambda done, n: None
+) -> Comparison:
+    """Read a text with both, then write a few tokens with each in turn.
+
+    Args:
+        model: in full precision.
+        rounded: `eight_bits` of it.
+        ids: of the text, at least 3; what doesn't fit the context is read in windows.
+        tell: (done, all), in steps of about equal length; it may raise to stop.
+    """
+    pair, n_steps = (model, rounded), 2 + ROUNDS
+    losses: list[NDArray[np.float64]] = []
+    for one in pair:
+        tell(len(losses), n_steps)
+        windows = cut(len(ids), one.config.context_length, max(1, one.config.context_length // 2))
+        losses.append(-np.concatenate(list(score_parts(one, list(ids), windows))))
+    seconds: list[list[float]] = [[], []]
+    for i in range(ROUNDS):
+        tell(2 + i, n_steps)
+        for one, spent in zip(pair, seconds, strict=True):
+            spent.append(_seconds_per_token(one, ids))
+    full_speed, rounded_speed = (1 / sorted(spent)[ROUNDS // 2] for spent in seconds)
+    tell(n_steps, n_steps)
+    return Comparison(losses[0], losses[1], full_speed, rounded_speed)
+
+
+def _seconds_per_token(model: Transformer, ids: Sequence[int]) -> float:
+    """Of some tokens one after the other, the first of which is not counted."""
+    some = list(ids[: min(WRITTEN + 1, model.config.context_length)])
+    cache, decoder = KVCache(model.config), Decoder(model)
+    decoder.next_logits(some[0], cache)
+    began = time.perf_counter()
+    for token_id in some[1:]:
+        decoder.next_logits(token_id, cache)
+    return (time.perf_counter() - began) / max(1, len(some) - 1)
