@@ -31,10 +31,9 @@ from benchmarks.peers import (
 from benchmarks.rows import Goal, Measure, Options, Row, Spread
 from engine.batches import clm_batch
 from engine.config import ModelConfig, TrainConfig
-from engine.corpus import Corpus
 from engine.memory import keep_freed
 from engine.model import Transformer
-from engine.plan import make_tokenizer
+from engine.tokenizers import char_tokenizer
 from engine.training import Training
 
 ROOT = Path(__file__).parent.parent
@@ -91,8 +90,8 @@ def text_ids(options: Options, vocab_size: int) -> Tensor:
     """The characters of the text, or as many made ones: what they say changes no time."""
     if options.text is None:
         return torch.randint(vocab_size, (200_000,), generator=torch.Generator().manual_seed(0))
-    corpus = Corpus("text", options.text.read_text("utf-8"))
-    return torch.tensor(make_tokenizer("characters", corpus).encode(corpus.text))
+    text = options.text.read_text("utf-8")
+    return torch.tensor(char_tokenizer(text).encode(text))
 
 
 def loupe(shape: ModelConfig, ids: Tensor) -> Callable[[], float]:
@@ -125,6 +124,7 @@ class Child:
     def __init__(self, program: Program) -> None:
         """Start it; ready after `SETTLE` steps."""
         options = {k: str(v) if isinstance(v, Path) else v for k, v in asdict(program.options).items()}
+        self._name = program.who
         told = {"who": program.who, "threads": program.threads, "options": options}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.training_speed", json.dumps(told)],
@@ -132,7 +132,6 @@ class Child:
             env=program.environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
             text=True,
         )
 
@@ -141,7 +140,10 @@ class Child:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(f"{n_steps}\n")
         self._process.stdin.flush()
-        return float(self._process.stdout.readline())
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"{self._name} ended before its turn; what it said stands above.")
+        return float(answer)
 
     def end(self) -> None:
         """It leaves at the end of its input."""

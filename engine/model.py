@@ -4,6 +4,7 @@ Letters in shape comments: B batch, T positions, C d_model, H heads, D d_head, V
 """
 
 import math
+from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
@@ -34,30 +35,34 @@ def attend(
     Returns:
         Output (B,H,T,D) and weights (B,H,T,S); each row of the weights sums to 1.
     """
-    # Queries are fewer numbers than scores, and adding costs a sixth of `masked_fill`.
-    q = q / math.sqrt(q.shape[-1]) if scale is None else q * scale
-    scores = q @ k.transpose(-2, -1)  # (B,H,T,S)
-    if bars is not None:
-        scores += bars
-    weights = scores.softmax(dim=-1)
-    return weights @ v, weights
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    Q, K, V = (x.flatten(0, 1) for x in (q, k, v))  # (B·H,T,D)
+    bars = q.new_zeros(()) if bars is None else bars
+    scores = torch.baddbmm(bars, Q, K.mT, alpha=scale)  # (B·H,T,S), bars + scale · Q Kᵀ at once
+    # Where nobody else needs the scores, the weights take their place: new memory would cost as much again.
+    place = scores if scores.is_cpu and not scores.requires_grad else None
+    weights = torch.softmax(scores, dim=-1, out=place)
+    return (weights @ V).view_as(q), weights.view(*q.shape[:-1], k.shape[-2])
 
 
-def look_back(T: int, S: int, window: int, like: Tensor) -> Tensor:
+@lru_cache(maxsize=4)  # all blocks ask for the same
+def look_back(T: int, S: int, window: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """(T,S) bars before the future: row t stands at position S - T + t and sees itself and all before it.
 
     Args:
         T: queries, the last of the S positions.
         S: keys.
         window: how many positions a query sees, itself among them; 0: all.
-        like: a tensor of the kind and place that are wanted.
+        dtype: of the bars.
+        device: where they are wanted.
 
-    >>> look_back(2, 3, 2, torch.empty(0)).tolist()
+    >>> look_back(2, 3, 2, torch.float32, torch.device("cpu")).tolist()
     [[0.0, 0.0, -inf], [-inf, 0.0, 0.0]]
     """
-    barred = torch.full((T, S), -math.inf, dtype=like.dtype, device=like.device)
-    future = barred.triu(S - T + 1)
-    return future + barred.tril(S - T - window) if window else future
+    with torch.inference_mode(False):  # what is made while one model writes may serve another that learns
+        barred = torch.full((T, S), -math.inf, dtype=dtype, device=device)
+        future = barred.triu(S - T + 1)
+        return future + barred.tril(S - T - window) if window else future
 
 
 def dropped(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
@@ -128,7 +133,7 @@ class Attention(nn.Module):
             k, v = (t.repeat_interleave(self.config.n_head // self.config.kv_heads, dim=1) for t in (k, v))
         if fast:  # the same numbers to 1e-5
             return F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
-        bars = look_back(T, S, window if narrow else 0, q) if causal else None
+        bars = look_back(T, S, window if narrow else 0, q.dtype, q.device) if causal else None
         if recorder is None:
             return F.scaled_dot_product_attention(q, k, v, attn_mask=bars, scale=scale)
         heads, weights = attend(q, k, v, bars, scale)

@@ -7,7 +7,9 @@ from typing import Literal
 
 from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
+from engine.muon import IN_A_STEP
 from engine.parameter_parts import parameter_count
+from engine.parts import n_parts, wanted_threads
 from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
 from wording import words
 
@@ -15,7 +17,8 @@ say = words("engine.plan")
 
 # One thread of a laptop core, before any run has been timed on this machine.
 FLOPS_PER_SECOND = 80e9
-SECONDS_PER_STEP, SECONDS_PER_LAYER = 0.002, 0.0015  # what a step costs however small the model is
+SPLIT_GAIN = 1.6  # of two threads with half of the rows each
+SECONDS_PER_STEP, SECONDS_PER_LAYER = 0.004, 0.004  # what a step costs however small the model is
 SHORTEST_CONTEXT = 8
 
 # What a run gets unless somebody chooses; docs/speed.md says how it was found.
@@ -177,7 +180,17 @@ def _tokens(model: ModelConfig, train: TrainConfig) -> int:
 
 
 def _step_seconds(model: ModelConfig, train: TrainConfig) -> float:
+    weights, tokens = parameter_count(model), _tokens(model, train)
     attention = model.n_layer * model.context_length * model.n_head * model.d_head
-    work = 6 * parameter_count(model) + 12 * attention  # for one token
+    work = (6 * weights + 12 * attention) * tokens + _muon_work(model, train)
+    at_once = min(n_parts(train.batch_size, tokens, weights), wanted_threads()) > 1
     fixed = SECONDS_PER_STEP + SECONDS_PER_LAYER * model.n_layer
-    return fixed + work * _tokens(model, train) / FLOPS_PER_SECOND
+    return fixed + work / (FLOPS_PER_SECOND * (SPLIT_GAIN if at_once else 1))
+
+
+def _muon_work(model: ModelConfig, train: TrainConfig) -> float:
+    """Operations of Muon's update: each polynomial of a matrix (M,N), M ≤ N, takes three products."""
+    if train.optimizer != "muon":
+        return 0.0
+    sides = [(model.d_model, model.d_model)] * 4 + [(model.d_model, model.ff_width)] * 2
+    return model.n_layer * IN_A_STEP * sum(4 * m * m * n + 2 * m**3 for m, n in map(sorted, sides))

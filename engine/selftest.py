@@ -24,6 +24,10 @@ from engine.folders import data_folder
 from engine.selftest_folder import trial_folder
 from engine.selftest_result import FAILED, OK, WARNING, Fact, Outcome, Result, table, worst
 
+TROUBLE = (  # what a broken package, a full disk or a fault of this program may raise
+    ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError, NameError, OSError,
+    RuntimeError, SyntaxError, SystemError, TypeError, ValueError,
+)  # fmt: skip
 NICENESS = 5  # the app's clicks come first
 TRIAL_BEFORE = "writing"  # the check before which the worker begins: they go on together
 
@@ -75,7 +79,7 @@ def carried_out(check: Check, work: Callable[[], Outcome]) -> Result:
     began = time.monotonic()
     try:
         outcome = work()
-    except Exception as error:  # a package that can't be imported, too: the others still have their turn
+    except TROUBLE as error:  # the others still have their turn
         outcome = broken(error)
     return Result(
         check.slug, check.group, outcome.state, outcome.measured, outcome.expected, time.monotonic() - began
@@ -110,7 +114,7 @@ def _end(trial: Any) -> Outcome:
 def _begin(place: Path | None) -> Any:
     try:
         return import_module("engine.selftest_runs").begin(place)
-    except Exception as error:  # as in `carried_out`
+    except TROUBLE as error:
         return broken(error)
 
 

@@ -90,7 +90,7 @@ def _follow(job: Job, longest: float, command: list[str]) -> None:
         if late or code not in (0, 1) or len(job.results) < job.total or not job.results:
             fact = Fact("late", {"x": longest}) if late else Fact("crashed", {"code": code})
             _fail(job, fact)
-    except Exception as error:  # no memory for another process, say
+    except (OSError, ValueError, LookupError, TypeError, RuntimeError) as error:  # or it spoke nonsense
         _fail(job, Fact("refused", {"kind": plain_log.kind_of(error)}))
     finally:
         job.at, job.ended, _last = "", time.time(), job

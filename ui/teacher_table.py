@@ -95,7 +95,7 @@ def _table(found: "Sequence[RunInfo]", names: Mapping[str, str]) -> None:
         placeholder="–",
         column_config={
             titles["run"]: column.TextColumn(width="medium"),
-            titles["age"]: column.DatetimeColumn(format="distance"),
+            titles["age"]: column.DatetimeColumn(format="YYYY-MM-DD HH:mm", timezone=st.context.timezone),
             titles["step"]: column.NumberColumn(format="localized"),
             titles["steps"]: column.NumberColumn(format="localized"),
             titles["size"]: column.NumberColumn(format="%.1f"),

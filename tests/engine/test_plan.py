@@ -1,6 +1,7 @@
 """Before a run starts: vocabulary, size, split, time."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -101,3 +102,15 @@ def test_time_grows_with_the_model_and_follows_what_was_measured():
     measured = Timing(small, train, 16 * 64 / (3 * guess))  # three times as slow as guessed
     assert step_seconds(small, train, [measured]) == pytest.approx(3 * guess)
     assert step_seconds(large, train, [measured]) == pytest.approx(3 * step_seconds(large, train))
+
+
+def test_two_threads_share_a_large_batch_and_muon_takes_longer(monkeypatch):
+    """Four square matrices of M = 128: 4 · 3 · 6 M³; two of 128 by 512: 2 · 3 · (16 + 2) M³; 4 layers."""
+    model, muon = ModelConfig(512, 128, 4, 4, 128), TrainConfig(optimizer="muon")
+    monkeypatch.setenv("LOUPE_TRAIN_THREADS", "1")
+    alone, adamw = step_seconds(model, muon), step_seconds(model, replace(muon, optimizer="adamw"))
+    assert alone - adamw == pytest.approx(4 * (72 + 108) * 128**3 / 80e9)
+    monkeypatch.setenv("LOUPE_TRAIN_THREADS", "2")
+    assert alone / 1.6 < step_seconds(model, muon) < 0.75 * alone
+    tiny = ModelConfig(64, 8, 1, 1, 8)  # its batch is not cut
+    assert step_seconds(tiny, muon) > 0.005

@@ -116,3 +116,17 @@ def test_the_model_s_own_scores_come_back(more: dict[str, object]) -> None:
     found = positions.shifted_scores(positions.turn(q, -9), positions.turn(k, -4), 9, 4, [0, 3])
     own = float(q.astype(np.float64) @ k.astype(np.float64))
     np.testing.assert_allclose(found.together, own, atol=1e-6 * max(1, abs(own)))
+
+
+def test_factors_of_the_token_before_are_the_model_s() -> None:
+    assert positions.previous_factors(model("rotary")) is None
+    network = model("sinusoidal", mix_previous=True)
+    with torch.no_grad():
+        network.previous.weight.copy_(torch.arange(16) / 8)
+    factors = positions.previous_factors(network)
+    assert factors is not None
+    entered = network.embed(torch.tensor([[5, 200]]))[0].detach().numpy()
+    rows_of = network.embedding.weight.detach().numpy()
+    tables = positions.added_positions(network)
+    expected = positions.token_scale(network) * (rows_of[200] + factors * rows_of[5]) + tables[1]
+    np.testing.assert_allclose(entered[1], expected, atol=1e-6)

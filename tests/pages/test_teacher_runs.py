@@ -211,7 +211,7 @@ def test_new_runs_only_wait_and_the_training_page_says_so(
     at.button_group(key="teacher_new_runs").set_value("wait").run()
     assert not at.exception and not new_runs.may_begin(loupe_home)
     mine = open_page("training", query={"run": runs["waits"]}, _owner_proposal=MINE)
-    assert "only wait for now" in said(mine) and "number 1 in the queue" in said(mine)
+    assert "only wait for now" in said(mine) and "Number 1 in the queue" in said(mine)
     at.button_group(key="teacher_new_runs").set_value("begin").run()
     assert new_runs.may_begin(loupe_home)
     assert "only wait for now" not in said(mine.run())
