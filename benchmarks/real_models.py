@@ -80,7 +80,7 @@ def loupe(folder: Path) -> tuple[Go, Callable[[], tuple[Go, Callable[[list[int],
 
     def load() -> tuple[Any, Any]:
         from engine.hub import load_folder, load_model
-        from engine.sampling import generate, next_logits
+        from engine.sampling import next_logits
 
         whole = (folder / "tokenizer.json").exists()
         model = load_folder(folder).model if whole else load_model(folder)
@@ -88,12 +88,30 @@ def loupe(folder: Path) -> tuple[Go, Callable[[], tuple[Go, Callable[[list[int],
         def read(ids: list[int]) -> Any:
             return next_logits(model, ids)
 
-        def write(ids: list[int], n: int) -> list[int]:
-            return [step.id for step in generate(model, ids, n_tokens=n, temperature=0)]
-
-        return read, write
+        return read, loupe_writer(model)
 
     return bring, load
+
+
+def loupe_writer(model: Any) -> Callable[[list[int], int], list[int]]:
+    """Continuing a text greedily with a `Transformer`."""
+    from engine.sampling import generate
+
+    return lambda ids, n: [step.id for step in generate(model, ids, n_tokens=n, temperature=0)]
+
+
+def transformers_writer(model: Any) -> Callable[[list[int], int], list[int]]:
+    """The same with a model of transformers, which keeps keys and values, too."""
+    import torch
+
+    def write(ids: list[int], n: int) -> list[int]:
+        row = torch.tensor([ids])
+        settings = {"max_new_tokens": n, "min_new_tokens": n, "do_sample": False, "pad_token_id": 0}
+        written = model.generate(row, attention_mask=torch.ones_like(row), eos_token_id=None, **settings)
+        found: list[int] = written[0, len(ids) :].tolist()
+        return found
+
+    return write
 
 
 def transformers(folder: Path) -> tuple[Go, Callable[[], tuple[Go, Callable[[list[int], int], Any]]]]:
@@ -121,13 +139,7 @@ def transformers(folder: Path) -> tuple[Go, Callable[[], tuple[Go, Callable[[lis
         def read(ids: list[int]) -> Any:
             return model(torch.tensor([ids]), logits_to_keep=1).logits[0, -1].numpy()
 
-        def write(ids: list[int], n: int) -> list[int]:
-            row = torch.tensor([ids])
-            settings = {"max_new_tokens": n, "min_new_tokens": n, "do_sample": False, "pad_token_id": 0}
-            written = model.generate(row, attention_mask=torch.ones_like(row), eos_token_id=None, **settings)
-            return written[0, len(ids) :].tolist()
-
-        return read, write
+        return read, transformers_writer(model)
 
     return bring, load
 

@@ -8,6 +8,7 @@ come, see `app.STOCK`; it takes turns with the app.
 
 import asyncio
 import statistics
+from urllib.parse import urlencode
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -16,6 +17,7 @@ from benchmarks.client import Person
 from benchmarks.rows import Goal, Measure, Options, Row, Spread
 
 TURNS = 15  # of the slider in a round, for the server; so many key presses in the browser
+BEGIN = {"temperature": "1", "top_p": "1"}  # all tokens can be drawn: every degree is another picture
 SERVER_MS, PAINTED_MS = 40.0, 150.0
 # In the page: the milliseconds from each key press on the slider to the frame with other bars than before.
 WATCH = """() => {
@@ -44,11 +46,11 @@ Times = dict[str, list[float]]  # of each program: the median of each round, ms
 async def round_trips(apps: dict[str, App], rounds: int, turns: int) -> Times:
     """Move the slider without a browser."""
     found: Times = {name: [] for name in apps}
-    tabs = {name: await Person(app.url).open("generation") for name, app in apps.items()}
+    tabs = {name: await Person(app.url).open("generation", **BEGIN) for name, app in apps.items()}
     for i in range(-1, rounds):
         for name, tab in tabs.items():
             times = [
-                1000 * (await tab.rerun(temperature=round(0.5 + 0.01 * turn + 0.2 * (i + 1), 2))).seconds
+                1000 * (await tab.rerun(temperature=round(1 + 0.01 * (turn + turns * (i + 1)), 2))).seconds
                 for turn in range(turns)
             ]
             if problems := tab.exceptions():
@@ -77,7 +79,7 @@ def in_a_browser(apps: dict[str, App], rounds: int, turns: int) -> Times:
     with sync_playwright() as playwright:
         pages = {name: new_page(playwright) for name in apps}
         for name, page in pages.items():
-            page.goto(f"{apps[name].url}/generation?temperature=0.5")
+            page.goto(f"{apps[name].url}/generation?{urlencode(BEGIN)}")
             page.locator(".bars table").wait_for(timeout=120_000)
             page.wait_for_timeout(1500)
             page.evaluate(WATCH)

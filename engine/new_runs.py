@@ -22,5 +22,6 @@ def let_begin(home: Path, allowed: bool) -> None:
     if allowed:
         (home / FILE).unlink(missing_ok=True)
     else:
+        home.mkdir(parents=True, exist_ok=True)
         write_json(home / FILE, {"only_waiting": True, "since": time.time()})
     plain_log.info("new runs", home=home, allowed=allowed)

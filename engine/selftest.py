@@ -25,8 +25,8 @@ from engine.selftest_folder import trial_folder
 from engine.selftest_result import FAILED, OK, WARNING, Fact, Outcome, Result, table, worst
 
 TROUBLE = (  # what a broken package, a full disk or a fault of this program may raise
-    ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError, NameError, OSError,
-    RuntimeError, SyntaxError, SystemError, TypeError, ValueError,
+    ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError, NameError,
+    OSError, RuntimeError, SyntaxError, SystemError, TypeError, ValueError,
 )  # fmt: skip
 NICENESS = 5  # the app's clicks come first
 TRIAL_BEFORE = "writing"  # the check before which the worker begins: they go on together

@@ -4,7 +4,17 @@ from typing import Any
 
 import streamlit as st
 
-from ui import address, lesson, nav, resources, sampling_form, session, write_view, writing
+from ui import (
+    address,
+    lesson,
+    nav,
+    resources,
+    sampling_form,
+    session,
+    write_view,
+    writing,
+    writing_weights,
+)
 from ui.branch_view import compare, keep, switcher
 from ui.branches import as_json
 from ui.dice import dice, look_at_last
@@ -113,13 +123,14 @@ def one_moment(name: str, ref: ModelRef, given: Prompt) -> None:
 
 st.title(nav.title("generation"))
 st.write(say("intro"))
-model_ref, start = session.require_model("clm"), session.text()
+model_ref, start = writing_weights.chosen(session.require_model("clm")), session.text()
 lesson.need_text(start)
 sampling_form.begin()
 chosen = address.choose(
     st.segmented_control, say("show"), say.table("view"), key="lab", required=True,
     label_visibility="collapsed",
 )  # fmt: skip
+writing_weights.draw(model_ref)
 body = st.container()
 lesson.try_this(
     *(

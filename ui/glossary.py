@@ -26,7 +26,7 @@ _OF_PAGE = {
     "compare": "surprisal loss perplexity bits-per-byte validation checkpoint parameter",
     "generation": "generation prompt temperature top-k top-p min-p repetition-penalty greedy sampling "
     "beam seed kv-cache softmax",
-    "training": "loss step batch window gradient backpropagation adam learning-rate warmup schedule "
+    "training": "loss step batch window gradient backpropagation adam muon learning-rate warmup schedule "
     "weight-decay clipping epoch training-text validation overfitting baseline n-gram "
     "random-guess floor checkpoint quantization parameter d-model d-ff bits-per-byte previous-token-mixing",
     "experiments": "validation contamination overfitting learning-rate context-length scaling-law "

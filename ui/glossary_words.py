@@ -32,7 +32,7 @@ WORDS = {
     "activation": _word("stream", "mlp", r"\mathrm{GELU}(x) = x\,\Phi(x)"),
     "adam": _word(
         "one-step",
-        "gradient learning-rate weight-decay",
+        "gradient learning-rate weight-decay muon",
         r"m \leftarrow \beta_1 m + (1-\beta_1)\,g,\quad v \leftarrow \beta_2 v + (1-\beta_2)\,g^2,\quad"
         r" \theta \leftarrow \theta - \eta\,\frac{\hat m}{\sqrt{\hat v} + \epsilon}",
     ),
@@ -167,6 +167,11 @@ WORDS = {
     "min-p": _word("waterfall", "top-p top-k sampling", r"p_v \ge m \cdot \max_u p_u"),
     "mlm": _word("two-models fill-blanks", "clm mask-token mask-prob pseudo-log-likelihood"),
     "mlp": _word("contributions", "block activation d-ff", r"W_2\, \phi(W_1 x)"),
+    "muon": _word(
+        "one-step train",
+        "adam gradient learning-rate",
+        r"M = U \Sigma V^\top,\qquad W \leftarrow W - \eta\,U V^\top",
+    ),
     "n-gram": _word(
         "train guess", "baseline context", r"p(x_t \mid x_{t-1}) = \frac{\#(x_{t-1}\, x_t)}{\#(x_{t-1})}"
     ),

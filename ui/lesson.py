@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -116,7 +117,7 @@ def unread(ref: ModelRef, used: int, unused: int) -> str:
     return say("last_tokens", **counts)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@lru_cache(maxsize=16)
 def strip_of(
     ref: ModelRef, text: str, begin: int = 0, end: int | None = None, most_greyed: int = 24
 ) -> Strip:

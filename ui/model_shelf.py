@@ -6,7 +6,7 @@ choose different devices share no numbers.
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -55,6 +55,16 @@ def _key(ref: "ModelRef") -> tuple[str, ...]:
     return ref.folder, ref.identity, ref.id, ref.device
 
 
+@st.cache_resource(show_spinner=False)
+def _rounded() -> Shelf[Held]:
+    """Weights of 8 bits, each beside the model that they were made from: as many as there may be of those."""
+    return Shelf(most_large())
+
+
+def _shelf_of(ref: "ModelRef") -> Shelf[Held]:
+    return _rounded() if ref.bits == 8 else _shelf(ref.large)
+
+
 def _user() -> str:
     """This browser's word; "" before it has said it, as it would count as two."""
     return (answered() or "") if get_script_run_ctx(suppress_warning=True) else ""
@@ -72,8 +82,20 @@ def get(ref: "ModelRef") -> Held:
 
 
 def _get(ref: "ModelRef") -> Held:
+    if ref.bits == 8:
+        full = get(replace(ref, bits=32))  # before the other shelf waits
+        need = memory_bytes(ref.n_params) // 4
+        return _rounded().get(_key(ref), lambda: _round(full), name=ref.name, need=need, user=_user())
     need = memory_bytes(ref.n_params) if ref.large else 0
     return _shelf(ref.large).get(_key(ref), lambda: open_model(ref), name=ref.name, need=need, user=_user())
+
+
+def _round(full: Held) -> Held:
+    """The same model with weights of 8 bits."""
+    from engine.eight_bits import eight_bits
+
+    checkpoint = replace(full.checkpoint, model=eight_bits(full.checkpoint.model), dtype="int8")
+    return Held(checkpoint, full.placed)
 
 
 @st.cache_data(max_entries=1, show_spinner=say.later("opening"))
@@ -100,16 +122,16 @@ def open_model(ref: "ModelRef") -> Held:
 
 def where(ref: "ModelRef") -> "Placed | None":
     """Where the weights of a model are now; None if it is not in memory."""
-    held = _shelf(ref.large).peek(_key(ref))
+    held = _shelf_of(ref).peek(_key(ref))
     return None if held is None else held.placed
 
 
 def let_go(ref: "ModelRef") -> None:
     """Free the memory of a model now, on whatever device. Whoever needs it again opens it again."""
-    shelf = _shelf(ref.large)
-    for key in shelf.held():
-        if isinstance(key, tuple) and key[:3] == _key(ref)[:3]:
-            shelf.drop(key)
+    for shelf in (_rounded(), _shelf(ref.large)):
+        for key in shelf.held():
+            if isinstance(key, tuple) and key[:3] == _key(ref)[:3]:
+                shelf.drop(key)
 
 
 def others(ref: "ModelRef") -> int:

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple, NoReturn
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
+import wording
 from ui import address
 from wording import words
 
-_MARK = "_from_app"
+_MARK, _PAGES = "_from_app", "_pages"
 _EVERYWHERE = ("lang", "model", "text")  # in the address of every page
 say = words("ui.nav")
 
@@ -61,7 +62,19 @@ PAGES = (
 
 
 def pages() -> dict[str, list[Any]]:
-    """What `st.navigation` takes: the pages by section. The first page is the home page."""
+    """What `st.navigation` takes: the pages by section. The first page is the home page.
+
+    A session keeps them, in its language: to make one, Streamlit looks at every folder on the way to its
+    file. They are not shared between sessions, since each notes whether it may be run now.
+    """
+    spoken, kept = st.session_state.get(_PAGES, ("", {}))
+    if spoken != wording.language():
+        kept = _made()
+        st.session_state[_PAGES] = (wording.language(), kept)
+    return dict(kept)
+
+
+def _made() -> dict[str, list[Any]]:
     sections: dict[str, list[Any]] = {}
     for info in PAGES:
         entry = st.Page(info.file, title=info.title, icon=info.icon, url_path=info.name, help=info.help)

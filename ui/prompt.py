@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -44,7 +45,7 @@ class Prompt:
         return self.starts[unused] if unused < len(self.ids) else len(self.text)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@lru_cache(maxsize=16)
 def form_of(ref: ModelRef) -> ChatForm | None:
     """How the model's chats look; None if it has none that we know."""
     if ref.kind != "hub" or ref.objective != "clm":
@@ -52,7 +53,7 @@ def form_of(ref: ModelRef) -> ChatForm | None:
     return chat_form(ref.folder, resources.tokenizer(ref))
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@lru_cache(maxsize=16)
 def ends(ref: ModelRef) -> frozenset[int]:
     """The ids with which the model ends a text; none for one that knows lines alone."""
     return end_ids(ref.folder if ref.kind == "hub" else None, resources.tokenizer(ref))
@@ -80,7 +81,7 @@ def prompt_of(ref: ModelRef, text: str) -> Prompt:
     return _prompt(ref, text, chat_is_on(ref))
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@lru_cache(maxsize=16)
 def _prompt(ref: ModelRef, text: str, chat: bool) -> Prompt:
     tokenizer, form = resources.tokenizer(ref), form_of(ref)
     if chat and form is not None:

@@ -1,6 +1,8 @@
 """What all people share: models, tokenizers, traces, runs. Cached, read-only, bounded.
 
-Every key holds the identity of the checkpoint, so that a run that has learned more is another entry.
+Every key holds the identity of the checkpoint, so that a run that has learned more is another entry. What is
+small and asked for many times in each run of a page is kept by `lru_cache`: to look an answer up, a cache of
+Streamlit's reads the signature and hashes every field of the key, which takes a third of a millisecond.
 """
 
 import gc
@@ -9,6 +11,7 @@ import json
 import math
 import threading
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +61,8 @@ class ModelRef:
         corpus: kind of text it learned from: "stories" or another, see `engine.corpus`; "" if unknown.
         dtype: how its weights are kept; "int8" are rounded.
         device: where it is to compute: "auto" or one of `engine.devices`.
+        bits: of its matrices in memory: 32, or 8 where a person lets a large model write so, see
+            `ui.writing_weights`.
     """
 
     id: str
@@ -73,6 +78,7 @@ class ModelRef:
     corpus: str
     dtype: str = "float32"
     device: str = "auto"
+    bits: int = 32
 
     @property
     def label(self) -> str:
@@ -198,7 +204,7 @@ def _model_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors"))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@lru_cache(maxsize=64)
 def _hub_summary(folder: str, stamp: tuple[tuple[str, int, int], ...]) -> dict[str, Any]:
     """What a `ModelRef` says of a published model, from its files' headers alone; loads no torch."""
     from engine.hub_plan import look
@@ -293,7 +299,7 @@ def _embedding_in_file(ref: ModelRef) -> NDArray[np.float32]:
     return vectors
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
+@lru_cache(maxsize=256)
 def _summary(folder: str, changed: int) -> dict[str, Any]:
     """What a `ModelRef` says of a checkpoint, without reading the weights or loading torch."""
     content = json.loads((Path(folder) / _DESCRIPTION).read_bytes())
@@ -345,7 +351,7 @@ def loaded_on(ref: ModelRef) -> str | None:
     return None if placed is None else placed.device.label
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@lru_cache(maxsize=16)
 def tokenizer(ref: ModelRef) -> "Tokenizer":
     """The tokenizer of a model, without its weights."""
     from engine.hub_plan import look

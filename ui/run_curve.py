@@ -1,13 +1,16 @@
 """The picture of a run: which quantity, on which axes, how smooth, with what other lines, and as a file."""
 
 import math
+import time
 from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 import streamlit as st
 
 import viz
+import wording
 from engine import reading
 from engine.reading import Line, Record
 from ui import resources, session
@@ -128,7 +131,7 @@ def controls(info: "RunInfo") -> Look:
         say("smoothing"),
         HALF_LIVES,
         value=0,
-        format_func=lambda steps: counted(steps, "step") if steps else say("no_smoothing"),
+        format_func=_half_lives(wording.language()).__getitem__,
         key="training_smoothing",
         persist_state="session",
         help=say("half_life"),
@@ -137,6 +140,12 @@ def controls(info: "RunInfo") -> Look:
         log_x = st.toggle(say("log_steps"), key="training_log_x", persist_state="session")
         log_y = st.toggle(say("log_values"), key="training_log_y", persist_state="session")
     return Look(int(half_life), log_x, log_y, _compared(info))
+
+
+@cache
+def _half_lives(language: str) -> dict[int, str]:
+    """What the slider shows for each half-life."""
+    return {steps: counted(steps, "step") if steps else say("no_smoothing") for steps in HALF_LIVES}
 
 
 def _series(run_id: str, records: list[Record], name: str, half_life: int) -> list[viz.Series]:
@@ -217,7 +226,7 @@ def _compared(info: "RunInfo") -> "RunInfo | None":
     """Another run on the same axes: only one with the same text, vocabulary and objective can be compared."""
     others = {
         o.id: o
-        for o in resources.run_store().list(session.owner())
+        for o in _runs_of(session.owner())
         if o.id != info.id
         and o.step
         and (o.corpus["sha256"], o.tokenizer, o.model.vocab_size, o.measure)
@@ -236,6 +245,17 @@ def _compared(info: "RunInfo") -> "RunInfo | None":
         help=say("compare_help"),
     )
     return others.get(chosen or "")
+
+
+def _runs_of(owner: str) -> "list[RunInfo]":
+    """A person's runs, looked up once a second for all who watch one: new ones are seen at once."""
+    store = resources.run_store()
+    return _listed(str(store.root), store.root.stat().st_mtime_ns, owner, int(time.monotonic()))
+
+
+@lru_cache(maxsize=64)
+def _listed(folder: str, changed: int, owner: str, second: int) -> "list[RunInfo]":
+    return resources.run_store().list(owner)
 
 
 def _label(info: "RunInfo") -> str:

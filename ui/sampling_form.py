@@ -2,12 +2,13 @@
 
 import json
 import secrets
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from ui import prompt, resources, session
+from ui import prompt, resources, session, writing_weights
 from ui.resources import ModelRef
 from ui.words import literal
 from viz import visible
@@ -73,7 +74,7 @@ def text_ends(ref: ModelRef) -> frozenset[int]:
     return own | {form.end} if form else own
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@lru_cache(maxsize=16)
 def line_ends(ref: ModelRef) -> frozenset[int]:
     """Tokens that end a line: in the stories, a story."""
     return frozenset(resources.tokenizer(ref).line_end_ids)
@@ -171,6 +172,9 @@ def link() -> str:
     """The address of this page with model, text and all settings in it."""
     ref = session.model()
     said = {key: st.session_state.get(key, value) for key, value in DEFAULTS.items()}
-    chat = {"set": json.dumps({prompt.CHAT: True})} if ref and prompt.chat_is_on(ref) else {}
+    more: dict[str, Any] = {prompt.CHAT: True} if ref and prompt.chat_is_on(ref) else {}
+    if ref and writing_weights.chosen(ref).bits == 8:
+        more[writing_weights.KEY] = writing_weights.EIGHT
+    more = {"set": json.dumps(more)} if more else {}
     where = str(st.context.url or "").partition("?")[0]
-    return f"{where}?{urlencode({'model': ref.id if ref else '', 'text': session.text(), **said, **chat})}"
+    return f"{where}?{urlencode({'model': ref.id if ref else '', 'text': session.text(), **said, **more})}"

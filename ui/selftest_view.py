@@ -38,8 +38,8 @@ def draw() -> None:
 
 def _draw(polled: bool) -> None:
     job, last = selftest_job.running(), selftest_job.last()
-    if polled and job is None:
-        st.rerun()  # it is done: no more polling
+    if polled != (job is not None):
+        st.rerun()  # it has begun, or is done: the page has to begin looking again and again, or to end it
         return
     with st.container(key="selftest_answer"):
         if last is not None:
@@ -50,14 +50,16 @@ def _draw(polled: bool) -> None:
         done, total = len(job.results), max(job.total, 1)
         now = say("at", what=what(job.at)) if job.at else say("going_on")
         st.progress(min(done / total, 1.0), text=say("progress", now=now, done=done, total=total))
-    if st.button(
+    st.button(
         say("again" if last else "begin"), key="selftest_start", type="primary", disabled=job is not None,
-        icon=":material/play_arrow:",
-    ):  # fmt: skip
-        selftest_job.start()
-        st.rerun()
+        icon=":material/play_arrow:", on_click=_start,
+    )  # fmt: skip
     if last is not None:
         _results(last)
+
+
+def _start() -> None:
+    selftest_job.start()
 
 
 def _answer(job: Job) -> None:

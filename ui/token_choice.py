@@ -1,6 +1,7 @@
 """One token of the whole vocabulary, found by typing: to work it out, or to force it."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ MOST = 3000  # listed; of a larger vocabulary the likeliest, and any other can b
 KEY, _ABOUT = "generation_token", "_generation_token_about"
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@lru_cache(maxsize=8)
 def names(ref: ModelRef) -> list[str]:
     """Every token of the vocabulary as it is listed; the id keeps equal looks apart."""
     tokenizer = resources.tokenizer(ref)

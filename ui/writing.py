@@ -51,7 +51,8 @@ _UNSEEN = re.compile(
 
 def writing(ref: ModelRef, prompt: Prompt) -> Writing:
     """What this person's model has written after this prompt so far; that of other prompts is kept."""
-    about = (ref.id + ref.identity + (CHAT if prompt.chat else ""), prompt.text)
+    kind = (CHAT if prompt.chat else "") + ("" if ref.bits == 32 else f" {ref.bits}")
+    about = (ref.id + ref.identity + kind, prompt.text)
     now: Writing | None = st.session_state.get(_STORE)
     if now is not None and now.about == about:
         return now

@@ -164,7 +164,7 @@ def test_deleted_while_it_waits(store, begin):
     store.delete(run_id, "me")
     thread.join(60)
     assert not thread.is_alive()
-    assert list(store.root.iterdir()) == [] and store.list() == []
+    assert [p.name for p in store.root.iterdir()] == [f".{run_id}.deleted"] and store.list() == []
 
 
 def test_more_steps_for_a_paused_run_change_its_schedule(store, begin):
