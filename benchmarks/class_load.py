@@ -9,10 +9,8 @@ too, since beside other work no time means much. For Linux and macOS.
 
 import argparse
 import os
-import shutil
 import signal
 import statistics
-import tempfile
 import time
 from collections.abc import Sequence
 
@@ -20,13 +18,9 @@ from playwright.sync_api import Page, sync_playwright
 
 os.environ.setdefault("LOUPE_MAX_RUNS", "3")  # for the app too: a machine of two cores would queue the third
 
-from benchmarks.time_machine import serve
-from engine.config import ModelConfig, TrainConfig
-from engine.corpus import stories
+from benchmarks.app import new_page, running, training
 from engine.folders import read_json
-from engine.plan import SIZES
-from engine.runs import RunSpec, RunStore
-from engine.tokenizers import train_bpe
+from engine.runs import RunStore
 from ui.nav import PAGES
 
 LIMIT = 1.0  # s, median
@@ -74,32 +68,6 @@ def tell_workers(store: RunStore, ids: Sequence[str], number: signal.Signals) ->
         os.kill(read_json(store.root / run_id / "status.json")["pid"], number)
 
 
-def start_runs(store: RunStore, n: int) -> list[str]:
-    """Runs of the app's medium size on the stories, at once; waits until each has done a step."""
-    corpus, size = stories(4000, seed=1), SIZES[2]
-    tokenizer = train_bpe(corpus.text[:200_000], 512)
-    model = ModelConfig(tokenizer.vocab_size, size.context_length, size.n_layer, size.n_head, size.d_model)
-    specs = [
-        RunSpec(f"Run {seed}", corpus, tokenizer, model, TrainConfig(steps=1_000_000, moments=24, seed=seed))
-        for seed in range(n)
-    ]
-    ids = store.start_many(specs, "class")
-    while any(store.info(run_id).step < 1 for run_id in ids):
-        failed = [i.message for i in map(store.info, ids) if not i.active]
-        if failed:
-            raise SystemExit(f"A run ended before the measurement: {failed[0]}")
-        time.sleep(0.2)
-    return ids
-
-
-def stop(store: RunStore, ids: Sequence[str]) -> None:
-    """Stop runs and wait for their end."""
-    for run_id in ids:
-        store.stop(run_id, "class")
-    while any(store.info(run_id).active for run_id in ids):
-        time.sleep(0.1)
-
-
 def show(idle: Times, busy: Times) -> None:
     """Print the table, and whether the promise is kept."""
     print(
@@ -143,25 +111,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
-    names = ("chromium", "chromium-browser", "google-chrome")
-    chromium = next((path for name in names if (path := shutil.which(name))), None)
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before", flush=True)
-    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
-        server, url = serve(home)
-        store, ids = RunStore(home), []
-        try:
-            flags = ["--no-sandbox", "--disable-gpu"]
-            browser = playwright.chromium.launch(executable_path=chromium, args=flags)
-            page = browser.new_page(viewport={"width": 1280, "height": 800})
-            titles = headings(page, url)
-            ids = start_runs(store, N_RUNS)
+    with running() as app, sync_playwright() as playwright:
+        page = new_page(playwright)
+        titles = headings(page, app.url)
+        with training(app.home, N_RUNS) as (store, ids):
             print(measure(page, titles, store, ids, rounds))
-            browser.close()
-        finally:
-            stop(store, ids)
-            store.close()
-            server.terminate()
-            server.wait()
+        page.close()
     print(f"Load {os.getloadavg()[0]:.1f} at the end")
 
 

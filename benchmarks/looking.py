@@ -90,7 +90,7 @@ def forwards(size: Size, context_length: int, options: Options) -> dict[str, lis
     return in_turn(works, *((1, 1) if options.toy else (4 * options.rounds, 4)))
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def probe(model: Transformer, ids: torch.Tensor) -> list[NDArray]:
     """What is kept of a moment: all maps, the ten likeliest tokens of each position, all entropies."""
     recorder = Recorder(only=MAPS)

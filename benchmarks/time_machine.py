@@ -7,19 +7,14 @@ time from choosing another token to its picture, and the machine's load, without
 
 import argparse
 import os
-import shutil
-import socket
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-import urllib.request
-from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-ROOT = Path(__file__).parent.parent
+from benchmarks.app import new_page, running
+
 LIMIT = 300  # ms
 PARTS = ("strip", "plot", "track", "bars", "board", "sample")
 # In a page: `root`, the element of the time machine, which lies inside a shadow root.
@@ -58,28 +53,6 @@ READY = """n => {
 }"""
 
 
-def serve(home: str) -> tuple[subprocess.Popen[bytes], str]:
-    """The app on a free port of this machine."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
-    process = subprocess.Popen(
-        [*command, "--server.port", str(port)],
-        cwd=ROOT,
-        env={**os.environ, "LOUPE_HOME": home},
-        stdout=subprocess.DEVNULL,
-    )
-    url = f"http://localhost:{port}"
-    for _ in range(300):
-        try:
-            urllib.request.urlopen(f"{url}/_stcore/health", timeout=5).close()
-            return process, url
-        except OSError:
-            time.sleep(0.1)
-    raise SystemExit("The app did not start within 30 s.")
-
-
 def measure(page: Page, url: str, model: str) -> tuple[list[tuple[str, float]], float]:
     """(step, ms) of every key press, and ms until another token's picture was there."""
     page.goto(f"{url}/training?watch=time-machine&model={model}")
@@ -112,22 +85,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", nargs="?", default="stories-clm")
     model = parser.parse_args().model
-    chromium = next(
-        (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None
-    )
-    with tempfile.TemporaryDirectory() as home:
-        server, url = serve(home)
-        try:
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(
-                    executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-                )
-                page = browser.new_page(viewport={"width": 1280, "height": 800})
-                times, other = measure(page, url, model)
-                browser.close()
-        finally:
-            server.terminate()
-            server.wait()
+    with running() as app, sync_playwright() as playwright:
+        page = new_page(playwright)
+        times, other = measure(page, app.url, model)
+        page.close()
     milliseconds = [ms for _, ms in times]
     worst = max(times, key=lambda pair: pair[1])
     print(f"{model}: {len(times)} key presses over {len({step for step, _ in times})} moments")

@@ -94,7 +94,7 @@ def text_ids(options: Options, vocab_size: int) -> Tensor:
     return torch.tensor(char_tokenizer(text).encode(text))
 
 
-def loupe(shape: ModelConfig, ids: Tensor) -> Callable[[], float]:
+def loupe(shape: ModelConfig, ids: Tensor, threads: int | None = None) -> Callable[[], float]:
     """The same recipe in Loupe; the events are made as in every run, only looked at less often."""
     recipe, rare = Recipe(), 10**9
     training = Training(
@@ -110,6 +110,7 @@ def loupe(shape: ModelConfig, ids: Tensor) -> Callable[[], float]:
             eval_every=rare,
             checkpoint_every=rare,
         ),
+        threads=threads,
     )
     next(training)  # the first evaluation
     return lambda: next(training).loss  # type: ignore[union-attr]

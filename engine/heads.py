@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from engine.metrics import softmax
@@ -120,9 +121,9 @@ def _share(weights: NDArray, where: NDArray) -> NDArray:
 
 
 def row_entropies(weights: NDArray) -> NDArray:
-    """(H,T) entropy of every row, nats, with 0 log 0 = 0."""
-    logs = np.log(weights, where=weights > 0, out=np.zeros_like(weights))
-    return 0.0 - (weights * logs).sum(axis=-1, dtype=np.float64)
+    """(…,H,T) entropy of every row of weights (…,H,T,T), nats, with 0 log 0 = 0."""
+    w = torch.from_numpy(weights)
+    return np.asarray(0.0 - torch.xlogy(w, w).sum(dim=-1, dtype=torch.float64).numpy())
 
 
 def _mean(values: NDArray, queries: NDArray) -> NDArray:

@@ -82,7 +82,7 @@ class ProgressStore:
         return self._read(owner_hash(owner))
 
     def known(self, person: str) -> Progress:
-        """How far somebody is, by the hash of their word, as in `Progress.person`; nothing done if unknown."""
+        """How far somebody is, by the hash of their word, as in `Progress.person`; nothing if unknown."""
         return self._read(person) if _PERSON.fullmatch(person) else Progress(person)
 
     def pass_lesson(self, owner: str, lesson: str) -> Progress:

@@ -40,8 +40,9 @@ def test_the_teacher_stops_a_run_and_its_owner_reads_so(server: Server, waiting:
     field.fill(word)
     field.press("Enter")
     stop = teacher.locator(f".st-key-teacher_stop_{waiting} button")
-    expect(stop).to_be_visible()
+    expect(teacher.get_by_role("heading", name="Room on the disk")).to_be_visible()
     settle(teacher)
+    expect(stop).to_have_count(1)
     no_exception(teacher)
     assert word not in teacher.content() and word not in teacher.url
     assert axe(teacher) == []

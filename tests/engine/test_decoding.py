@@ -94,7 +94,7 @@ def test_weights_are_read_as_they_are_now() -> None:
 
 
 def test_training_goes_on_after_a_text_was_written() -> None:
-    """What is made while writing may not stand in the way of gradients, nor a cache in that of a later pass."""
+    """What is made while writing may not stand in the way of gradients, nor a cache in that of a pass."""
     model = made(ModelConfig(vocab_size=20, context_length=LIMIT, n_layer=1, d_model=16, mix_previous=True))
     held = Held(model)
     list(generate(model, [1, 2], n_tokens=9, seed=1, held=held))
