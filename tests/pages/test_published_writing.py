@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from engine import fill, infill, pseudo
 from engine.chat import Message, chat_form, chat_ids
 from engine.checkpoints import Checkpoint
+from engine.eight_bits import eight_bits, trouble
 from engine.gaps import fill_gaps, gap_tokens
 from engine.hub import load_folder
 from engine.metrics import log_softmax
@@ -283,3 +284,61 @@ def test_two_people_with_one_large_model_keep_their_own_texts(
     for at, seed in ((first, 1), (second, 7)):
         alone = generate(llama.model, ids, n_tokens=2, top_p=0.9, seed=seed)
         assert drawn(at) == [step.id for step in alone]
+
+
+def weights(at: AppTest) -> Any:
+    return next((c for c in at.segmented_control if c.key == "generation_weights"), None)
+
+
+@pytest.mark.usefixtures("large")
+def test_a_large_model_writes_with_8_bits_when_asked_to_and_nobody_else_s_does(
+    open_page: OpenPage, llama: Checkpoint
+) -> None:
+    if why := trouble(llama.model):
+        pytest.skip(why)
+    how: dict[str, Any] = {"temperature": 1.0, "top_p": 0.9, "seed": 1, "n_tokens": 9}
+    ids = llama.tokenizer.encode(TEXT)
+    full = [step.id for step in generate(llama.model, ids, **how)]
+    steps = list(generate(eight_bits(llama.model), ids, **how))
+    page: dict[str, Any] = {"model": LLAMA, "text": TEXT, "tokens": 9, "generation_stop_at_end": False}
+    at, other = open_page("generation", **page), open_page("generation", **page)
+    assert weights(at).value == "full"
+    weights(at).set_value("eight").run()
+    for each in (at, other):
+        each.button(key="generation_write").click().run()
+        assert not each.exception and not each.error
+    assert drawn(at) == [step.id for step in steps] and drawn(other) == full
+    probs = [draw.model_prob for draw in at.session_state["_writing"].draws]
+    np.testing.assert_allclose(probs, [step.model_probs[step.id] for step in steps], rtol=1e-2)
+    weights(at).set_value("full").run()
+    assert not drawn(at), "a text is of one model"
+    weights(at).set_value("eight").run()
+    assert len(drawn(at)) == 9, "and it is kept"
+
+
+@pytest.mark.usefixtures("large")
+def test_what_8_bits_cost_is_measured_when_asked_and_then_known_to_all(
+    open_page: OpenPage, llama: Checkpoint
+) -> None:
+    if why := trouble(llama.model):
+        pytest.skip(why)
+    at = open_page("generation", model=LLAMA, text=TEXT)
+    assert "nats a token" not in said(at)
+    at.button(key="generation_weights_measure").click().run()
+    assert not at.exception and not at.error
+    for each in (at, open_page("generation", model=LLAMA, text=TEXT)):
+        assert "On the first 499 tokens of Python's help texts 8 bits cost" in said(each)
+
+
+@pytest.mark.usefixtures("large")
+def test_where_8_bits_can_not_be_used_a_sentence_says_why(
+    open_page: OpenPage, llama: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.eight_bits._products_are_exact", lambda: False)
+    at = open_page("generation", model=LLAMA, text=TEXT, generation_weights="eight")
+    assert weights(at) is None and "the processor lacks the instructions" in said(at)
+    assert not at.exception and not at.error
+
+
+def test_small_models_have_no_such_choice(open_page: OpenPage, llama: Checkpoint) -> None:
+    assert weights(open_page("generation", model=LLAMA, text=TEXT)) is None
