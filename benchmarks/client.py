@@ -89,7 +89,11 @@ class Tab:
     # ---- what a person does
 
     async def rerun(self, **values: Any) -> Ran:
-        """Give widgets other values, by their keys, and run the page once for all of them."""
+        """Give widgets other values, by their keys, and run the page once for all of them.
+
+        If all of them stand in one part of the page that runs by itself, only that part runs.
+        """
+        parts = {self._widget(key).part for key in values}
         for key, value in values.items():
             shown = self._widget(key)
             widget = shown.content
@@ -97,7 +101,7 @@ class Tab:
             if name := getattr(widget, "query_param_key", ""):  # it stands in the address by itself
                 first = value == _first(shown.kind, widget) or [value] == _first(shown.kind, widget)
                 self._write(name, None if first else value)
-        return await self._ask()
+        return await self._ask(parts.pop() if len(parts) == 1 else "")
 
     def _write(self, name: str, value: Any) -> None:
         """Put a widget's value into the address, or take it out."""
@@ -107,12 +111,13 @@ class Tab:
 
     async def press(self, key: str) -> Ran:
         """Press a button, by its key."""
-        widget = self._widget(key).content.id
-        return await self._ask(pressed=WidgetState(id=widget, trigger_value=True))
+        shown = self._widget(key)
+        pressed = WidgetState(id=shown.content.id, trigger_value=True)
+        return await self._ask(shown.part, pressed=pressed)
 
     async def tick(self, part: str) -> Ran:
         """Let a part of the page be drawn anew, as at its next second; see `ticks`."""
-        return await self._ask(part=part)
+        return await self._ask(part, by_itself=True)
 
     async def close(self) -> None:
         """Leave, as when a tab is closed."""
@@ -174,11 +179,13 @@ class Tab:
                 return True
         return False
 
-    async def _ask(self, part: str = "", pressed: WidgetState | None = None) -> Ran:
+    async def _ask(
+        self, part: str = "", *, pressed: WidgetState | None = None, by_itself: bool = False
+    ) -> Ran:
         assert self._socket is not None
         message = BackMsg()
         asked = message.rerun_script
-        asked.query_string, asked.fragment_id, asked.is_auto_rerun = self.query, part, bool(part)
+        asked.query_string, asked.fragment_id, asked.is_auto_rerun = self.query, part, by_itself
         asked.page_script_hash, asked.page_name = self._script, "" if self._script else self.page
         asked.widget_states.widgets.extend(self._values.values())
         if pressed is not None:

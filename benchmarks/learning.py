@@ -34,7 +34,7 @@ SHAPE = ModelConfig(
     vocab_size=65, context_length=128, n_layer=3, n_head=2, d_model=128, positions="rotary", qk_norm=True,
     bias=False, mix_previous=True,
 )  # fmt: skip
-SHORT_SHAPE = replace(SHAPE, n_layer=2)
+SHORT_SHAPE = replace(SHAPE, n_layer=2, qk_norm=False)
 RECIPE = TrainConfig(
     batch_size=16,
     optimizer="muon",
@@ -204,7 +204,6 @@ LADDER: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # of the shape, of
         {"batch_size": 16},
     ),
     "rotary positions": ({"positions": "rotary"}, {}),
-    "norm on queries and keys": ({"qk_norm": True}, {}),
     "previous token mixed in": ({"mix_previous": True}, {}),
 }
 

@@ -1,7 +1,9 @@
 """P12: from a moved slider to the new picture: the temperature on the Generation page.
 
-The server's part is one round trip over the websocket: a whole run of the page, as a client that speaks
-Streamlit's protocol sees it (`benchmarks.client`). What a person sees is measured in Chromium: from the key
+Measured are both views with that slider: the waterfall, which is made for moving it and in which only the
+sliders and the picture run again, and Write, in which the whole page does; the goals are about the waterfall.
+The server's part is one round trip over the websocket as a client that speaks Streamlit's protocol sees it
+(`benchmarks.client`). What a person sees is measured in Chromium: from the key
 press on the slider to the frame with the new bars. The peer is the same app with Streamlit's settings as they
 come, see `app.STOCK`; it takes turns with the app.
 """
@@ -16,8 +18,9 @@ from benchmarks.app import App, chromium_path, new_page, running
 from benchmarks.client import Person
 from benchmarks.rows import Goal, Measure, Options, Row, Spread
 
-TURNS = 15  # of the slider in a round, for the server; so many key presses in the browser
+TURNS = 10  # of the slider in a round, for the server; so many key presses in the browser
 BEGIN = {"temperature": "1", "top_p": "1"}  # all tokens can be drawn: every degree is another picture
+VIEWS = {"waterfall": "", "write": ", view Write"}  # name in the address, and in the figures
 SERVER_MS, PAINTED_MS = 40.0, 150.0
 # In the page: the milliseconds from each key press on the slider to the frame with other bars than before.
 WATCH = """() => {
@@ -43,10 +46,10 @@ WATCH = """() => {
 Times = dict[str, list[float]]  # of each program: the median of each round, ms
 
 
-async def round_trips(apps: dict[str, App], rounds: int, turns: int) -> Times:
+async def round_trips(apps: dict[str, App], view: str, rounds: int, turns: int) -> Times:
     """Move the slider without a browser."""
     found: Times = {name: [] for name in apps}
-    tabs = {name: await Person(app.url).open("generation", **BEGIN) for name, app in apps.items()}
+    tabs = {name: await Person(app.url).open("generation", lab=view, **BEGIN) for name, app in apps.items()}
     for i in range(-1, rounds):
         for name, tab in tabs.items():
             times = [
@@ -73,13 +76,13 @@ def painted(page: Page, turns: int) -> list[float]:
     return [float(ms) for ms in page.evaluate("window.timed")]
 
 
-def in_a_browser(apps: dict[str, App], rounds: int, turns: int) -> Times:
+def in_a_browser(apps: dict[str, App], view: str, rounds: int, turns: int) -> Times:
     """Move the slider in Chromium."""
     found: Times = {name: [] for name in apps}
     with sync_playwright() as playwright:
         pages = {name: new_page(playwright) for name in apps}
         for name, page in pages.items():
-            page.goto(f"{apps[name].url}/generation?{urlencode(BEGIN)}")
+            page.goto(f"{apps[name].url}/generation?{urlencode({**BEGIN, 'lab': view})}")
             page.locator(".bars table").wait_for(timeout=120_000)
             page.wait_for_timeout(1500)
             page.evaluate(WATCH)
@@ -99,12 +102,17 @@ def measure(options: Options) -> Row:
     seen = not options.toy and chromium_path() is not None
     with running() as tuned, running(stock=True) as stock:
         apps = {"Loupe": tuned, "Streamlit as it comes": stock}
-        figures = {f"{n}, server": t for n, t in asyncio.run(round_trips(apps, rounds, turns)).items()}
+        figures = {}
+        for view, shown in VIEWS.items():
+            times = asyncio.run(round_trips(apps, view, rounds, turns))
+            figures |= {f"{name}, server{shown}": found for name, found in times.items()}
         goals = [Goal("ms of the server", Spread.of(figures["Loupe, server"]), SERVER_MS, at_least=False)]
+        for view, shown in VIEWS.items() if seen else ():
+            times = in_a_browser(apps, view, rounds, turns)
+            figures |= {f"{name}, painted{shown}": found for name, found in times.items()}
         if seen:
-            figures |= {f"{n}, painted": t for n, t in in_a_browser(apps, rounds, turns).items()}
-            times = Spread.of(figures["Loupe, painted"])
-            goals.append(Goal("ms until it is painted", times, PAINTED_MS, at_least=False))
+            painting = Spread.of(figures["Loupe, painted"])
+            goals.append(Goal("ms until it is painted", painting, PAINTED_MS, at_least=False))
     return Row(
         id="P12",
         what="a slider's new picture (temperature, page Generation)",

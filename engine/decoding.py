@@ -114,20 +114,20 @@ class Decoder:
 
     def __init__(self, model: Transformer) -> None:
         self.model, self.config = model, model.config
-        self.blocks = [_Parts(block, layer) for layer, block in enumerate(model.blocks)]
+        self.blocks = [_Parts(cast(Block, block), layer) for layer, block in enumerate(model.blocks)]
         self.final_norm = None if model.final_norm is None else _OneNorm(model.final_norm)
         self.embedding_norm = None if model.embedding_norm is None else _OneNorm(model.embedding_norm)
         self.head = line_of(model.head)
         n, kv, width = self.config.n_head, self.config.kv_heads, self.config.d_head
         row = torch.empty((n + 2 * kv) * width)  # the token's queries, keys and values; and parts of it
-        self.sides = row.split([n * width, kv * width, kv * width])
+        self.sides = torch.split(row, [n * width, kv * width, kv * width])
         self.q = self.sides[0].view(1, kv, n // kv, width)  # heads that share keys ask as if in one row
         self.k, self.v = (side.view(1, kv, width) for side in self.sides[1:])
         self.turns: Tensor | None = None
         if model.turns is not None:
             self.turns = torch.view_as_complex(model.turns)  # (positions, pairs)
             pairs = row[: (n + kv) * width].view(-1, width)[:, : 2 * self.turns.shape[1]]
-            self.turning = torch.view_as_complex(pairs.unflatten(-1, (-1, 2)))  # (H+Hkv, pairs)
+            self.turning = torch.view_as_complex(pairs.view(n + kv, -1, 2))  # (H+Hkv, pairs)
 
     def next_logits(self, token_id: int, cache: KVCache) -> Tensor:
         """(V,) after a token that follows those in a cache of one row; the cache then holds it, too.

@@ -28,6 +28,7 @@ from wording import words
 say = words("engine.eight_bits")
 
 FINE = 2 * LARGEST  # steps of the fine part in one step of the coarse part
+PARTS = torch.tensor((1.0, 1 / FINE))  # a step of each
 Tell = Callable[[int, int], None]
 
 
@@ -35,7 +36,7 @@ class Split(NamedTuple):
     """A vector as two rows of whole numbers."""
 
     rows: Tensor  # (2,in) int8, the coarse and the fine part
-    steps: Tensor  # (2,) what each is multiplied by
+    step: float  # what the coarse part is multiplied by
 
 
 class Packed:
@@ -50,11 +51,11 @@ class Packed:
         self._whole = torch.ops.onednn.qlinear_prepack(whole, None)
         self._scale, self._zeros = scale[:, 0], torch.zeros(len(scale), dtype=torch.int64)
 
-    def of(self, rows: Tensor) -> Tensor:
-        """Rows (N,in) of int8 times the matrix: (N,out) float32."""
+    def of(self, rows: Tensor, step: float = 1.0) -> Tensor:
+        """Rows (N,in) of int8 times the matrix, times a factor: (N,out) float32."""
         matrix = self._whole, self._scale, self._zeros, None
         product: Tensor = torch.ops.onednn.qlinear_pointwise(
-            rows, 1.0, 0, *matrix, 1.0, 0, torch.float32, "none", [], ""
+            rows, step, 0, *matrix, 1.0, 0, torch.float32, "none", [], ""
         )
         return product
 
@@ -80,24 +81,30 @@ class Rounded(nn.Module):
 
     def ready(self, x: Tensor) -> Split:
         """A vector (in,) in two rows."""
-        step = float(x.abs().max()) / LARGEST or 1.0
+        step = float(torch.linalg.vector_norm(x, math.inf)) / LARGEST or 1.0
         scaled = x * (1 / step)
         coarse = scaled.round()
         fine = scaled.sub_(coarse).mul_(FINE).round_()
-        return Split(torch.stack((coarse, fine)).to(torch.int8), torch.tensor((step, step / FINE)))
+        return Split(torch.stack((coarse, fine)).to(torch.int8), step)
 
     def of(self, x: Split) -> Tensor:
         """W x + b."""
-        out = torch.mv(self._matrix.of(x.rows).t(), x.steps)
-        return out if self.bias is None else out.add_(self.bias)
+        both = self._matrix.of(x.rows, x.step).t()  # (out,2)
+        return torch.mv(both, PARTS) if self.bias is None else torch.addmv(self.bias, both, PARTS)
 
     def into(self, x: Split, out: Tensor) -> None:
         """W x + b, written to `out`."""
-        out.copy_(self.of(x))
+        both = self._matrix.of(x.rows, x.step).t()
+        if self.bias is None:
+            torch.mv(both, PARTS, out=out)
+        else:
+            torch.addmv(self.bias, both, PARTS, out=out)
 
     def added(self, stream: Tensor, x: Tensor) -> Tensor:
         """The residual stream plus W x + b, of a vector that is not `ready`."""
-        return self.of(self.ready(x)).add_(stream)
+        ready = self.ready(x)
+        both = self._matrix.of(ready.rows, ready.step).t()
+        return torch.addmv(stream if self.bias is None else stream + self.bias, both, PARTS)
 
 
 def eight_bits(model: Transformer) -> Transformer:

@@ -85,7 +85,8 @@ def write(ref: ModelRef, given: Prompt) -> None:
         write_view.picture(ref, ids, text, how.draw)
     dice(ref, ids, text, key=write_view.STRIP)
     compare(text)
-    about = {"model": ref.id, "checkpoint": ref.identity, "seed": how.seed, "settings": how.draw}
+    about = {"model": ref.id, "checkpoint": ref.identity, "bits": ref.bits, "seed": how.seed,
+             "settings": how.draw}  # fmt: skip
     keep(text, given.text, sampling_form.link(), lambda: as_json(text, ids, about))
     if busy:
         writing.write(panel, place, text, parts, ref, ids, how)

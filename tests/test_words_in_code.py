@@ -61,6 +61,7 @@ DATA: dict[str, dict[str, str]] = {
     "ui/masking_sentence.py": dict.fromkeys(("TWICE", "TYPED"), "stories with a gap"),
     "ui/meaning_sets.py": {"EXAMPLE": "a sentence of the stories"},
     "ui/session.py": {"DEFAULT_TEXT": "a story's beginning"},
+    "ui/teacher_table.py": {"WHEN": "a form of times"},
     "ui/tokens_languages.py": {"SENTENCES": "the same in many languages"},
     "ui/tuning_answers.py": {"OWN": "pairs to learn from"},
     "ui/tuning_pairs.py": {"EXAMPLE": "a pair to learn from", "NAMES": "as runs keep them"},

@@ -6,7 +6,16 @@ import viz.models
 from engine.memory import give_back
 from engine.parameter_parts import parameter_parts
 from engine.trace_size import MOST_BYTES, STEP, trace_bytes
-from ui import cards, model_facts, model_shelf, passes, resources, session, worked_models
+from ui import (
+    cards,
+    model_facts,
+    model_shelf,
+    passes,
+    resources,
+    session,
+    worked_models,
+    writing_weights,
+)
 from ui.components import show
 from ui.model_facts import Facts
 from ui.model_list import megabytes
@@ -56,6 +65,8 @@ def _buttons(ref: ModelRef) -> None:
         if model_shelf.where(ref) is not None:
             _let_go(ref)
         _device(ref)
+    if writing_weights.offered(ref):
+        writing_weights.on_card(ref)
 
 
 def _let_go(ref: ModelRef) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from engine.run_info import RunInfo
 
 MOST = 500  # rows that are drawn
+WHEN = "YYYY-MM-DD HH:mm"
 GROUPS = {
     "active": ("queued", "starting", "running", "paused"),
     "stopped": ("stopped",),
@@ -95,7 +96,7 @@ def _table(found: "Sequence[RunInfo]", names: Mapping[str, str]) -> None:
         placeholder="–",
         column_config={
             titles["run"]: column.TextColumn(width="medium"),
-            titles["age"]: column.DatetimeColumn(format="YYYY-MM-DD HH:mm", timezone=st.context.timezone),
+            titles["age"]: column.DatetimeColumn(format=WHEN, timezone=st.context.timezone),
             titles["step"]: column.NumberColumn(format="localized"),
             titles["steps"]: column.NumberColumn(format="localized"),
             titles["size"]: column.NumberColumn(format="%.1f"),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from ui import model_shelf, resources
+from ui import resources
 from ui.resources import ModelRef
 from ui.words import literal
 from viz import format_count, format_number
@@ -121,6 +121,7 @@ def _measured(ref: ModelRef) -> "Comparison | None":
     return found
 
 
-def loaded(ref: ModelRef) -> bool:
-    """Whether the weights of 8 bits are in memory, too."""
-    return model_shelf.where(replace(ref, bits=8)) is not None
+def on_card(ref: ModelRef) -> None:
+    """One line where a model is described: that there is the choice, and what was measured of it."""
+    found = _comparisons().get(ref.identity)
+    st.caption(say("choice_is_there") if found is None else f"{say('choice_is_there')} {in_words(found)}")

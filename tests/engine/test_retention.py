@@ -215,9 +215,7 @@ def test_who_dies_between_the_two_steps_of_deleting_leaves_no_half_run(home, at,
     monkeypatch.setattr(time, "time", lambda: NOW + 31.3 * DAY)
     store = RunStore(home)
     os.utime(home / "runs" / run_id, (NOW, NOW))
-    run_bin.put_aside(
-        home / "runs" / run_id
-    )  # renamed, then killed
+    run_bin.put_aside(home / "runs" / run_id)  # renamed, then killed
     assert store.list() == []
     monkeypatch.setattr(time, "time", lambda: NOW + 31.4 * DAY)
     RunStore(home)

@@ -60,7 +60,7 @@ def test_trained_numbers_are_those_that_the_optimizer_holds(shape, last_blocks):
     for p in model.parameters():
         if p.requires_grad:
             p.grad = torch.ones_like(p)
-    optimizer.step(0.0)
+    optimizer.step(0.0, 0)
     held = sum(value.numel() for name, value in optimizer.state().items() if name.startswith("exp_avg/"))
     assert held == trained_parameters(model.config, last_blocks)
     if last_blocks is None:
