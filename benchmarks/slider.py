@@ -102,7 +102,7 @@ def measure(options: Options) -> Row:
     seen = not options.toy and chromium_path() is not None
     with running() as tuned, running(stock=True) as stock:
         apps = {"Loupe": tuned, "Streamlit as it comes": stock}
-        figures = {}
+        figures: dict[str, list[float]] = {}
         for view, shown in VIEWS.items():
             times = asyncio.run(round_trips(apps, view, rounds, turns))
             figures |= {f"{name}, server{shown}": found for name, found in times.items()}

@@ -60,7 +60,7 @@ def digits(row: Row) -> int:
 
 def lines(row: Row) -> list[str]:
     """One row for a terminal."""
-    width = max([len(name) for name in row.figures] + [len(promise(goal)) for goal in row.goals])
+    width = max(map(len, [*row.figures, *map(promise, row.goals)]), default=0)
     told = [f"{row.id}  {row.what} ({row.unit})"]
     told += [f"      {name:{width}}  {spread(seen, digits(row))}" for name, seen in row.figures.items()]
     told += [

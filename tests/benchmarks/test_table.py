@@ -107,6 +107,12 @@ def test_a_row_at_toy_size_says_that_its_times_mean_nothing():
     assert "TOY" not in markdown([Result(LOSS, CONDITIONS)])
 
 
+def test_a_row_that_was_left_out_says_why():
+    row = Row("P8", "Writing", "tokens/s", {}, [], "There is no SmolLM2 here.")
+    assert lines(row) == ["P8  Writing (tokens/s)", "      There is no SmolLM2 here."]
+    assert "P8: There is no SmolLM2 here." in markdown([Result(row, CONDITIONS)])
+
+
 def test_results_come_back_as_they_were(tmp_path):
     file = tmp_path / "results.json"
     merge(file, {"P6": saved(SPEED)})
