@@ -18,7 +18,7 @@ from benchmarks.app import App, chromium_path, new_page, running
 from benchmarks.client import Person
 from benchmarks.rows import Goal, Measure, Options, Row, Spread
 
-TURNS = 10  # of the slider in a round, for the server; so many key presses in the browser
+TURNS = 8  # of the slider in a round, for the server; so many key presses in the browser
 BEGIN = {"temperature": "1", "top_p": "1"}  # all tokens can be drawn: every degree is another picture
 VIEWS = {"waterfall": "", "write": ", view Write"}  # name in the address, and in the figures
 SERVER_MS, PAINTED_MS = 40.0, 150.0

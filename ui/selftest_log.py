@@ -18,7 +18,7 @@ def draw() -> None:
         st.markdown(say("what", file=literal(plain_log.NAME)))
         if not teacher_gate.is_teacher():
             st.caption(say("for_teachers"))
-            teacher_gate.ask("selftest")
+            teacher_gate.ask("teacher_log")
             return
         home = resources.home()
         st.caption(say("path", path=literal(str(plain_log.path(home).absolute()))))
