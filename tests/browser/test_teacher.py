@@ -39,7 +39,7 @@ def test_the_teacher_stops_a_run_and_its_owner_reads_so(server: Server, waiting:
     expect(field).to_have_value("")
     field.fill(word)
     field.press("Enter")
-    stop = teacher.locator(f".st-key-teacher_stop_{waiting} button")
+    stop = teacher.locator(f".st-key-teacher_stop_{waiting}").get_by_role("button", name="Stop")
     expect(teacher.get_by_role("heading", name="Room on the disk")).to_be_visible()
     settle(teacher)
     expect(stop).to_have_count(1)
