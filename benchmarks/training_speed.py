@@ -1,8 +1,8 @@
 """Tokens a second in training, at nanoGPT's CPU config: alone (P1) and beside a busy neighbour (P2).
 
-Each program trains in a process of its own, with the threads and settings that suit it, and waits while
-another one has its turn. A turn is some steps; a round is a turn of each. Peers are measured with one and
-with two threads, and their better number counts.
+Each program trains in a process of its own, with the settings that suit it, and waits while another one has
+its turn. A turn is some steps; a round is a turn of each. Before that each is tried with one and with two
+threads, alone on the machine; it goes on with the number that was faster.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ from engine.tokenizers import char_tokenizer
 from engine.training import Training
 
 ROOT = Path(__file__).parent.parent
-STEPS = 12  # in a turn: about half a second
+STEPS = 30  # in a turn: one or two seconds
 SETTLE = 6  # steps before the first turn
 NEIGHBOUR = "while True: pass"
 
@@ -185,7 +185,7 @@ def neighbour(there: bool = True) -> Iterator[None]:
 Speeds = dict[tuple[str, int, bool], list[float]]  # tokens/s of each round, by who, threads, neighbour
 
 
-def measured(programs: list[tuple[Program, bool]], rounds: int) -> Speeds:
+def measured(programs: list[tuple[Program, bool]], rounds: int, steps: int = STEPS) -> Speeds:
     """Tokens a second of each program, with a busy neighbour or without, in each round."""
     tokens = Recipe().batch_size * NANOGPT_CPU.context_length
     children = {(p.who, p.threads): Child(p) for p in {(p.who, p.threads): p for p, _ in programs}.values()}
@@ -196,18 +196,25 @@ def measured(programs: list[tuple[Program, bool]], rounds: int) -> Speeds:
         for _ in range(rounds):
             for program, busy in programs:
                 with neighbour(busy):
-                    seconds = children[program.who, program.threads].seconds(STEPS)
-                speeds[program.who, program.threads, busy].append(STEPS * tokens / seconds)
+                    seconds = children[program.who, program.threads].seconds(steps)
+                speeds[program.who, program.threads, busy].append(steps * tokens / seconds)
     finally:
         for child in children.values():
             child.end()
     return speeds
 
 
-def best(speeds: Speeds, who: str) -> tuple[int, list[float]]:
-    """The number of threads with which a peer is fastest, and its speeds with it."""
-    threads = max((t for w, t, _ in speeds if w == who), key=lambda t: median(speeds[who, t, False]))
-    return threads, speeds[who, threads, False]
+def faster(who: str, options: Options) -> tuple[Program, dict[str, float]]:
+    """A program with the number of threads that suits it, and the milliseconds of a step with each number."""
+    tried: dict[int, float] = {}
+    for threads in (1, 2):
+        child = Child(Program(who, threads, options))
+        try:
+            tried[threads] = min(child.seconds(STEPS) for _ in range(2)) / STEPS
+        finally:
+            child.end()
+    told = {f"{who}, threads: {threads}, tried": round(1e3 * s, 2) for threads, s in tried.items()}
+    return Program(who, min(tried, key=lambda threads: tried[threads]), options), told
 
 
 def ratio(mine: list[float], theirs: list[float]) -> Spread:
@@ -258,21 +265,24 @@ def alone(options: Options) -> Row:
     peers = ["plain PyTorch"]
     if not options.toy:  # at toy size without what takes long to import
         peers += ["transformers", *(["nanoGPT"] if options.nanogpt else [])]
-    programs = [(Program(who, threads, options), False) for who in peers for threads in (1, 2)]
+    tried: dict[str, float] = {}
     if options.toy:
-        programs = programs[:1]
-    programs += [(Program("Loupe", threads, options), False) for threads in (1, 2)][options.toy :]
-    speeds = measured(programs, 1 if options.toy else options.rounds)
-    mine = best(speeds, "Loupe")[1]
+        programs = [Program("plain PyTorch", 1, options), Program("Loupe", 2, options)]
+    else:
+        programs = []
+        for who in ("Loupe", *reversed(peers)):
+            program, told = faster(who, options)
+            programs.append(program)
+            tried |= told
+    rounds, steps = (1, 2) if options.toy else (options.rounds, STEPS)
+    speeds = measured([(program, False) for program in programs], rounds, steps)
+    of = {program.who: speeds[program.who, program.threads, False] for program in programs}
     goals = [
-        Goal(f"x {who}", ratio(mine, best(speeds, who)[1]), goal)
+        Goal(f"x {who}", ratio(of["Loupe"], of[who]), goal)
         for who, goal in (("nanoGPT", 1.2), ("transformers", 1.9))
         if who in peers
     ]
-    figures = {}
-    for who in ("Loupe", *reversed(peers)):
-        threads, values = best(speeds, who)
-        figures[f"{who}, {threads} thread{'s'[: threads > 1]}"] = Spread.of(values)
+    figures = {f"{p.who}, {p.threads} thread{'s'[: p.threads > 1]}": Spread.of(of[p.who]) for p in programs}
     notes = "" if options.nanogpt else "nanoGPT was left out: no checkout was given."
     return Row(
         "P1",
@@ -281,7 +291,7 @@ def alone(options: Options) -> Row:
         figures,
         goals,
         notes,
-        {"milliseconds": milliseconds(speeds), "difference": found},
+        {"milliseconds": {**tried, **milliseconds(speeds)}, "difference": found},
     )
 
 
@@ -293,7 +303,8 @@ def beside_a_neighbour(options: Options) -> Row:
     programs = [(two, True), (plain, True), (one, False)]
     if not options.toy:
         programs += [(two, False), (plain, False), (one, True)]
-    speeds = measured(programs, 1 if options.toy else options.rounds)
+    rounds, steps = (1, 2) if options.toy else (options.rounds, STEPS)
+    speeds = measured(programs, rounds, steps)
     mine, theirs, quiet = (speeds[p.who, p.threads, busy] for p, busy in programs[:3])
     return Row(
         "P2",

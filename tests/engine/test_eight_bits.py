@@ -1,5 +1,7 @@
 """Weights of 8 bits: what they are, that nothing else is rounded, and what a comparison says."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from engine.cache import KVCache
 from engine.compact import round_rows
 from engine.config import ModelConfig
 from engine.decoding import Decoder, fits
-from engine.eight_bits import Comparison, Rounded, compare, eight_bits, trouble
+from engine.eight_bits import Comparison, Rounded, RoundedHead, compare, eight_bits, trouble
 from engine.model import Transformer
 from engine.sampling import Held, generate
 
@@ -37,7 +39,9 @@ def distance(found: torch.Tensor, expected: torch.Tensor) -> float:
 
 
 @pytest.mark.parametrize("bias", [False, True])
-def test_a_rounded_matrix_is_whole_numbers_times_scales(bias: bool) -> None:
+@pytest.mark.parametrize(("kind", "near"), [(Rounded, 1e-2), (RoundedHead, 5e-4)])
+def test_a_rounded_matrix_is_whole_numbers_times_scales(kind: Any, near: float, bias: bool) -> None:
+    """In 16 bits a number keeps 8 binary places; in two times 8 bits it is off by 1.5e-5 of the largest."""
     dice = torch.Generator().manual_seed(1)
     linear = nn.Linear(48, 7, bias=bias).requires_grad_(False)
     linear.weight.copy_(torch.randn(7, 48, generator=dice))
@@ -47,14 +51,15 @@ def test_a_rounded_matrix_is_whole_numbers_times_scales(bias: bool) -> None:
     x[:, 11] *= 300  # one entry that is far larger than all others
     x[4] = 0
     expected = nn.functional.linear(x, whole.float() * scale, linear.bias)
-    line = Rounded(linear)
-    assert distance(line(x), expected) < 5e-4  # an entry is off by 1.5e-5 of the largest one at most
+    line, off = kind(linear), near * float(expected.abs().max())
+    torch.testing.assert_close(line(x), expected, rtol=0, atol=off)
     for row, wanted in zip(x, expected, strict=True):
-        one = line.of(line.ready(row))
-        torch.testing.assert_close(one, line(row[None])[0], rtol=0, atol=5e-4 * float(expected.abs().max()))
-        torch.testing.assert_close(one, wanted, rtol=0, atol=5e-4 * float(expected.abs().max()))
-        stream = torch.ones(7)
-        torch.testing.assert_close(line.added(stream, row), one + 1)
+        torch.testing.assert_close(line.of(line.ready(row)), wanted, rtol=0, atol=off)
+        if kind is Rounded:
+            out = torch.empty(7)
+            line.into(line.ready(row), out)
+            torch.testing.assert_close(out, line.of(line.ready(row)))
+            torch.testing.assert_close(line.added(torch.ones(7), row), out + 1)
 
 
 def test_the_twin_shares_what_is_not_rounded_and_is_near_the_model(model: Transformer) -> None:
@@ -71,7 +76,7 @@ def test_the_twin_shares_what_is_not_rounded_and_is_near_the_model(model: Transf
             rounded = whole.float() * scale
         plain.get_parameter(name).copy_(rounded)
     plain.head.weight = nn.Parameter((lambda w, s: w.float() * s)(*round_rows(model.head.weight)), False)
-    assert distance(twin(ids), plain(ids)) < 1e-3
+    assert distance(twin(ids), plain(ids)) < 2e-2
     assert 1e-4 < distance(twin(ids), model(ids)) < 0.1
     assert all(torch.equal(weights, before[name]) for name, weights in model.named_parameters())
 
@@ -80,7 +85,7 @@ def test_a_text_read_at_once_and_token_by_token_is_the_same(model: Transformer) 
     twin, cache = eight_bits(model), KVCache(SHAPE)
     decoder = Decoder(twin)
     one_by_one = torch.stack([decoder.next_logits(i, cache) for i in range(30)])
-    assert distance(one_by_one, twin(torch.arange(30)[None])[0]) < 1e-3
+    assert distance(one_by_one, twin(torch.arange(30)[None])[0]) < 1e-2  # where 16 bits round otherwise
     steps = list(generate(twin, [1, 2, 3], n_tokens=25, seed=4))
     held = Held(twin)
     parts = [*generate(twin, [1, 2, 3], n_tokens=9, seed=4, held=held)]
