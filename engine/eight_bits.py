@@ -28,6 +28,7 @@ from wording import words
 say = words("engine.eight_bits")
 
 FINE = 2 * LARGEST  # steps of the fine part in one step of the coarse part
+STEP = 32  # numbers of a row that are multiplied at once
 PARTS = torch.tensor((1.0, 1 / FINE))  # a step of each
 Tell = Callable[[int, int], None]
 
@@ -40,6 +41,8 @@ class Rounded(nn.Module):
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
+        if linear.in_features % STEP:  # torch's product would read past the end of other rows
+            raise ValueError(say("shape", step=STEP, width=linear.in_features))
         whole, scale = round_rows(linear.weight.detach())
         self.register_buffer("whole", whole)
         self.register_buffer("scale", scale[:, 0].bfloat16())
@@ -159,8 +162,11 @@ def trouble(model: Transformer) -> str:
         return say("masked")
     if model.device.type != "cpu":
         return say("not_cpu")
+    widths = [part.in_features for part in model.blocks.modules() if isinstance(part, nn.Linear)]
+    if odd := [width for width in widths if width % STEP]:
+        return say("shape", step=STEP, width=odd[0])
     if not fits(model):
-        return say("shape")
+        return say("not_cpu")
     return "" if _products_are_exact() and _products_are_fast() else say("processor")
 
 

@@ -18,7 +18,7 @@ from engine.sampling import Held, generate
 
 SHAPE = ModelConfig(
     vocab_size=50, context_length=32, n_layer=2, n_head=4, n_kv_head=2, d_model=32, positions="rotary",
-    norm="rmsnorm", activation="swiglu", qkv_bias=True, bias=False,
+    norm="rmsnorm", activation="swiglu", d_ff=96, qkv_bias=True, bias=False,
 )  # fmt: skip
 
 
@@ -43,11 +43,11 @@ def distance(found: torch.Tensor, expected: torch.Tensor) -> float:
 def test_a_rounded_matrix_is_whole_numbers_times_scales(kind: Any, near: float, bias: bool) -> None:
     """In 16 bits a number keeps 8 binary places; in two times 8 bits it is off by 1.5e-5 of the largest."""
     dice = torch.Generator().manual_seed(1)
-    linear = nn.Linear(48, 7, bias=bias).requires_grad_(False)
-    linear.weight.copy_(torch.randn(7, 48, generator=dice))
+    linear = nn.Linear(64, 7, bias=bias).requires_grad_(False)
+    linear.weight.copy_(torch.randn(7, 64, generator=dice))
     linear.weight[3] = 0
     whole, scale = round_rows(linear.weight)
-    x = torch.randn(5, 48, generator=dice)
+    x = torch.randn(5, 64, generator=dice)
     x[:, 11] *= 300  # one entry that is far larger than all others
     x[4] = 0
     expected = nn.functional.linear(x, whole.float() * scale, linear.bias)
@@ -113,7 +113,11 @@ def test_cost_and_error_by_hand() -> None:
 def test_who_can_not_write_with_8_bits_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     masked = Transformer(ModelConfig(vocab_size=5, d_model=8, n_layer=1, objective="mlm"))
     assert "masked model" in trouble(masked)
-    causal = Transformer(ModelConfig(vocab_size=5, d_model=8, n_layer=1))
+    odd = Transformer(ModelConfig(vocab_size=5, d_model=32, d_ff=85, n_layer=1))
+    assert "rows of 85" in trouble(odd)
+    with pytest.raises(ValueError, match="multiple of 32"):
+        eight_bits(odd)
+    causal = Transformer(ModelConfig(vocab_size=5, d_model=32, n_layer=1))
     monkeypatch.setattr(eight, "_products_are_exact", lambda: False)
     assert "the processor lacks" in trouble(causal)
     assert "another device" in trouble(causal.to("meta"))
