@@ -20,6 +20,7 @@ say = words("engine.bundle_checks")
 
 # A few digits in a setting can ask for more memory than there is.
 MOST_WEIGHTS, LARGEST_TABLE, LARGEST_BATCH = 1_000_000_000, 100_000_000, 10_000_000
+MOST_STEPS = 10**12  # what tables can hold
 _NUMBERS: dict[str, tuple[str, ...]] = {
     "step": ("loss", "learning_rate", "grad_norm", "tokens", "seconds", "tokens_per_second"),
     "eval": ("train_loss", "val_loss", "bits_per_byte", "perplexity", "seconds"),
@@ -40,7 +41,8 @@ def check_settings(run: dict[str, Any], model: ModelConfig, train: TrainConfig) 
         run.get("sample_prompt") or "",
         run.get("device", ""),
     ]
-    if not all(map(_is_number, numbers)) or not all(isinstance(word, str) for word in words):
+    good = all(map(_is_number, numbers)) and all(isinstance(word, str) for word in words)
+    if not good or train.steps > MOST_STEPS:
         raise ValueError(say("zip_damaged_entry_run"))
     table, batch = model.context_length * model.d_model, model.context_length * train.batch_size
     weights = parameter_count(model)

@@ -286,10 +286,11 @@ def _adopt(folder: Path, run_id: str, owner: str) -> None:
         check_start_copy(folder, run, model)
         step = check_checkpoints(folder, model)
         run["name"] = str(run["name"])[:LONGEST_NAME].strip() or run_id
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(say("zip_no_run_loupe_3")) from error
     run |= {
         "id": run_id,
+        "created": min(max(0.0, run["created"]), time.time()),  # another machine's clock, or anything at all
         "owner": owner_hash(owner),
         "spec_hash": "",
         "imported": True,

@@ -74,7 +74,8 @@ class _OneNorm:
 
     def __call__(self, x: Tensor) -> Tensor:
         if self.rms:  # a third of the time that `rms_norm` takes for one vector
-            return (x * self.weight).mul_(1 / math.sqrt(float(torch.dot(x, x)) / len(x) + self.eps))
+            length = math.sqrt(float(torch.dot(x, x)) / len(x) + self.eps)
+            return (x * self.weight).mul_(1 / length if length else math.inf)  # 0 · ∞: not a number there
         return torch.layer_norm(x, self.shape, self.weight, self.bias, self.eps)
 
 

@@ -147,7 +147,7 @@ def eight_bits(model: Transformer) -> Transformer:
                 setattr(place, child, (RoundedHead if part is model.head else Rounded)(part))
         for child, weights in module.named_parameters(recurse=False):
             setattr(place, child, weights)
-    return twin.eval().requires_grad_(False)
+    return twin.eval()
 
 
 def bytes_of(model: Transformer) -> int:

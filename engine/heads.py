@@ -122,8 +122,8 @@ def _share(weights: NDArray, where: NDArray) -> NDArray:
 
 def row_entropies(weights: NDArray) -> NDArray:
     """(…,H,T) entropy of every row of weights (…,H,T,T), nats, with 0 log 0 = 0."""
-    w = torch.from_numpy(weights)
-    return np.asarray(0.0 - torch.xlogy(w, w).sum(dim=-1, dtype=torch.float64).numpy())
+    w = torch.tensor(weights)  # a copy: a page's are read only, of which `from_numpy` warns
+    return np.asarray(0.0 - w.xlogy_(w).sum(dim=-1, dtype=torch.float64).numpy())
 
 
 def _mean(values: NDArray, queries: NDArray) -> NDArray:

@@ -183,9 +183,17 @@ def _step_seconds(model: ModelConfig, train: TrainConfig) -> float:
     weights, tokens = parameter_count(model), _tokens(model, train)
     attention = model.n_layer * model.context_length * model.n_head * model.d_head
     work = (6 * weights + 12 * attention) * tokens + _muon_work(model, train)
-    at_once = min(n_parts(train.batch_size, tokens, weights), wanted_threads()) > 1
+    at_once = min(n_parts(train.batch_size, tokens, weights), _threads()) > 1
     fixed = SECONDS_PER_STEP + SECONDS_PER_LAYER * model.n_layer
     return fixed + work / (FLOPS_PER_SECOND * (SPLIT_GAIN if at_once else 1))
+
+
+def _threads() -> int:
+    """Of a run; one if the setting is no number, of which the run itself will tell."""
+    try:
+        return wanted_threads()
+    except ValueError:
+        return 1
 
 
 def _muon_work(model: ModelConfig, train: TrainConfig) -> float:

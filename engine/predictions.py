@@ -18,7 +18,6 @@ class Predictions:
     def __init__(self, home: Path, owner: str) -> None:
         """Of the person with this token; only its fingerprint is stored."""
         folder = home / "predictions"
-        folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / f"{owner_hash(owner)[:32]}.json"
         self._lock = FileLock(folder / "predictions.lock")
 
@@ -30,6 +29,7 @@ class Predictions:
 
     def commit(self, study: str, answer: Answer) -> Answer:
         """Keep a prediction; gives the one that is kept, which is an earlier one if there is any."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._lock:
             kept = self.get(study)
             if kept is None:
@@ -40,6 +40,7 @@ class Predictions:
 
     def take_back(self, study: str) -> None:
         """Forget a prediction."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._lock:
             rest = {name: entry for name, entry in read_json(self._file).items() if name != study}
             write_json(self._file, rest)

@@ -41,9 +41,21 @@ def put_back(root: Path, run_id: str) -> None:
 
 
 def sweep(root: Path, undo_seconds: float = UNDO_SECONDS) -> None:
-    """Remove deleted runs for good, and what processes left that died while they made or imported one."""
-    for pattern, most in ((".*.new", LEFTOVER_SECONDS), (".*.deleted", undo_seconds)):
+    """Remove deleted runs for good, and what processes left that died while they made or imported one.
+
+    A deleted run first takes another name: from then on nobody can bring back a half of it.
+    """
+    for deleted in root.glob(".*.deleted"):
+        with suppress(OSError):  # somebody else was quicker, or brought it back
+            if _age(deleted) >= undo_seconds:
+                os.replace(deleted, deleted.with_suffix(".gone"))
+    for pattern, least in ((".*.new", LEFTOVER_SECONDS), (".*.gone", 0.0)):
         for leftover in root.glob(pattern):
-            with suppress(OSError):  # somebody else was quicker
-                if not 0 <= time.time() - leftover.stat().st_mtime <= most:
+            with suppress(OSError):
+                if _age(leftover) >= least:
                     shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _age(folder: Path) -> float:
+    """Seconds between now and a folder's time; a file server's clock may be a little ahead."""
+    return abs(time.time() - folder.stat().st_mtime)

@@ -5,6 +5,7 @@ Its owner may, by their word; whoever has the teacher's secret may stop and dele
 
 import secrets
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from engine import plain_log
@@ -12,7 +13,7 @@ from engine.folders import read_json, write_file, write_json
 from engine.owners import owner_hash
 from engine.processes import worker_lives
 from engine.run_bin import UNDO_SECONDS, aside, put_aside, put_back
-from engine.run_info import ACTIVE, AT_WORK, PAUSE, STOP, TEACHER, update_status
+from engine.run_info import ACTIVE, AT_WORK, PAUSE, STOP, TEACHER, language_of, update_status
 from engine.run_reader import RunReader
 from wording import words
 
@@ -44,7 +45,8 @@ class RunKeeper(RunReader):
             active = {run_id for run_id in run_ids if run_id in ids and self._is_active(run_id)}
             for run_id in sorted(active, key=lambda run_id: run_id not in waiting):
                 folder = self.root / run_id
-                write_json(folder / "run.json", {**read_json(folder / "run.json"), "stopped_by": TEACHER})
+                with suppress(OSError):  # on a full disk above all it must be possible to stop
+                    write_json(folder / "run.json", {**read_json(folder / "run.json"), "stopped_by": TEACHER})
                 self._stop(folder)
                 plain_log.info("run stopped", home=self.home, run=run_id, by="teacher")
 
@@ -65,7 +67,8 @@ class RunKeeper(RunReader):
         state = read_json(folder / "status.json").get("state")
         if state == "queued":
             (folder / PAUSE).unlink(missing_ok=True)
-            update_status(folder, state="stopped", message=say("taken_out_queue"))
+            message = say.written("taken_out_queue", language_of(folder))  # the teacher may speak another
+            update_status(folder, state="stopped", message=message)
             plain_log.info("run taken out of the queue", home=self.home, run=folder.name)
         elif state in AT_WORK:
             (folder / STOP).touch()
@@ -89,7 +92,7 @@ class RunKeeper(RunReader):
         plain_log.info("run deleted", home=self.home, run=run_id, by="teacher")
 
     def _delete(self, folder: Path) -> None:
-        self._let_go(folder, keep=False)
+        self._let_go(folder)  # with a checkpoint: it may be brought back
         with self.queue.lock():
             status = read_json(self.queue.folder(folder.name) / "status.json")
             if status.get("state") in ACTIVE:
@@ -124,7 +127,7 @@ class RunKeeper(RunReader):
             raise ValueError(say("gone_for_good", minutes=UNDO_SECONDS / 60))
         return folder
 
-    def _let_go(self, folder: Path, *, keep: bool = True, unless_total: int | None = None) -> None:
+    def _let_go(self, folder: Path, *, unless_total: int | None = None) -> None:
         """Have the worker of a paused run leave, and wait until it has; other runs are left alone."""
         with self.queue.lock():
             if unless_total == read_json(folder / "run.json")["train"]["steps"]:
@@ -132,7 +135,7 @@ class RunKeeper(RunReader):
             status = read_json(folder / "status.json")
             if status.get("state") != "paused":
                 return
-            write_file(folder / STOP, b"" if keep else b"without a checkpoint", durable=False)
+            write_file(folder / STOP, b"", durable=False)
         end = time.monotonic() + LET_GO_SECONDS
         while time.monotonic() < end:
             status = read_json(folder / "status.json")

@@ -7,6 +7,7 @@ happens under the home's lock.
 import os
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock
@@ -170,14 +171,16 @@ class RunQueue:
         """Start a worker in the background, and keep one ready from now on."""
         with self._mutex:
             self._keep_warm = True
-            self.workers.warm()
+            with suppress(OSError):  # a folder that can't be written: whoever starts a run is told so
+                self.workers.warm()
 
     def rewarm(self) -> None:
         """Let go of workers that ended, and have one ready again if that is wanted and nothing just began."""
         with self._mutex:
             self.workers.reap()
             if self._keep_warm and time.monotonic() - self._last_launch > REWARM_SECONDS:
-                self.workers.warm()
+                with suppress(OSError):
+                    self.workers.warm()
 
     def close(self) -> None:
         """End the idle worker. Runs go on."""

@@ -1,6 +1,7 @@
 """What pages read of the runs of a home folder: how they stand, their records, their checkpoints."""
 
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,7 +96,7 @@ class RunReader:
 
     def _tidy(self, ids: set[str]) -> None:
         """Delete what is due, and forget what was kept of runs that are gone."""
-        with self.queue.lock():
+        with suppress(OSError), self.queue.lock():  # a folder that can't be written is still looked at
             self.queue.tidy()
         self._sizes.keep_only(ids)
         for gone in self._have_checkpoint.keys() - ids:

@@ -248,11 +248,6 @@ class Run:
 
     def _leave(self, queue: RunQueue, late: bool) -> bool:
         """Stop, unless something was asked for at the last moment, or the place isn't needed after all."""
-        with suppress(OSError):
-            discard = (self.folder / STOP).read_bytes() != b""
-            if discard:  # it is about to be deleted
-                self._end("stopped", self._training.step)
-                return True
         self._keep()
         with queue.lock():
             if self._gone() or self._more_asked() or not (late or self.stop_asked() or queue.waiting()):

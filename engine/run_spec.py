@@ -94,7 +94,7 @@ class RunSpec:
                 raise ValueError(say("text_scored_needs_least", name=name))
         if self.start is not None:
             gpu = free_on_gpu() if self.device != "cpu" else None
-            check_memory(need_of(self.model, self.train, length), on_gpu=gpu)
+            check_memory(need_of(self.model, self.train, length, on_gpu=gpu is not None), on_gpu=gpu)
         return n_train, n_val
 
     def _rows(self, texts: tuple[str, str]) -> Rows:

@@ -215,12 +215,15 @@ class RunStore(RunKeeper):
 
     def _requeue(self, folder: Path, steps: int) -> None:
         (folder / STOP).unlink(missing_ok=True)
-        run = read_json(folder / "run.json")
-        if run.pop("stopped_by", None):
-            write_json(folder / "run.json", run)
+        self._forget_who_stopped(folder)
         update_status(folder, state="queued", queued_at=time.time(), message="", pid=None, steps=steps)
         plain_log.info("run queued again", home=self.home, run=folder.name, steps=steps)
         self.queue.pump()
+
+    def _forget_who_stopped(self, folder: Path) -> None:
+        run = read_json(folder / "run.json")
+        if run.pop("stopped_by", None):
+            write_json(folder / "run.json", run)
 
     def _check_diverged(self, run: dict[str, Any], status: dict[str, Any]) -> None:
         if status.get("state") == "failed" and status.get("diverged") is True:
@@ -245,6 +248,7 @@ class RunStore(RunKeeper):
                 raise ValueError(say("trained_elsewhere", run_id=run_id))
             for asked in (STOP, PAUSE):
                 (folder / asked).unlink(missing_ok=True)
+            self._forget_who_stopped(folder)
             update_status(
                 folder, state="starting", message="", pid=os.getpid(), mark=process_mark(os.getpid())
             )

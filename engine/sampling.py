@@ -70,8 +70,8 @@ class Held:
         return next((i for i in range(n) if self.ids[i] != seen[i]), n)
 
     def keep(self, n: int) -> None:
-        """Forget all but the first n tokens."""
-        self.ids, self.cache.length = self.ids[:n], n
+        """Forget all but the first n tokens, and with the others what came after them."""
+        self.ids, self.cache.length, self.last = self.ids[:n], n, torch.empty(0)
 
 
 class Continuation:
@@ -122,7 +122,8 @@ class Continuation:
         if held is None or (begin and self.jump == 1):
             return self._forward(seen, None)
         shared, n = held.shared(seen), len(held.ids)
-        if shared == len(seen) < n:  # an earlier place: what comes after it is kept
+        # An earlier place: what comes after it is kept. Or a reader was stopped before it read on.
+        if shared == len(seen) and (shared < n or not len(held.last)):
             held.cache.length = shared - 1
             earlier = self._read(seen[-1:], held.cache)
             held.cache.length = n

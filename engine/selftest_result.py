@@ -31,7 +31,7 @@ class Fact:
         """In the language of whoever reads it.
 
         >>> Fact("difference", {"x": 0.00012}).text
-        'largest difference 1.2e-04'
+        'largest difference 0.00012'
         """
         own = say(f"fact.{self.name}", **self.values)
         return ": ".join([own, "; ".join(part.text for part in self.parts)]) if self.parts else own

@@ -42,7 +42,7 @@ from wording import words
 say = words("engine.training")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pass:
     """Some rows of a step's batch, which go through the model and back on their own.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from engine.config import ModelConfig, TrainConfig
 from engine.hub_layout import our_shapes
 from engine.memory import free_disk, memory
+from engine.parts import n_parts
 from engine.trained_part import learns
 from engine.tuning_start import is_large
 from wording import words
@@ -23,7 +24,7 @@ class Need:
 
     Attributes:
         weights: of the whole model.
-        gradients: of what learns.
+        gradients: of what learns, once for each part of a batch that goes back on its own.
         optimizer: its moments of what learns.
         activations: what is kept of a step for its gradient, and the logits.
         saving: copies while a checkpoint is written, with the bytes of its files.
@@ -37,8 +38,8 @@ class Need:
 
     @property
     def on_device(self) -> int:
-        """While a step is taken."""
-        return self.weights + self.gradients + self.optimizer + self.activations
+        """While a step is taken: as activations go, gradients come, which are then copied into their row."""
+        return self.weights + self.gradients + self.optimizer + max(self.activations, self.gradients)
 
     @property
     def total(self) -> int:
@@ -46,13 +47,14 @@ class Need:
         return self.on_device + self.saving
 
 
-def need_of(model: ModelConfig, train: TrainConfig, row_length: int) -> Need:
+def need_of(model: ModelConfig, train: TrainConfig, row_length: int, *, on_gpu: bool = False) -> Need:
     """The memory of a run.
 
     Args:
         model: its shape.
         train: how it learns; preferences read two rows for each one of `batch_size`.
         row_length: T, tokens of its longest row.
+        on_gpu: whether a GPU trains it; a processor cuts large batches into parts, see `engine.parts`.
     """
     sizes = {name: math.prod(shape) for name, shape in our_shapes(model).items()}
     matrices = {name for name, shape in our_shapes(model).items() if len(shape) == 2}
@@ -63,12 +65,14 @@ def need_of(model: ModelConfig, train: TrainConfig, row_length: int) -> Need:
         sizes[n] * (1 if train.optimizer == "muon" and n.startswith("blocks.") and n in matrices else 2)
         for n in trained
     )
-    rows = train.batch_size * (2 if train.aim == "preferences" else 1)
+    n_tokens = row_length * train.batch_size * (2 if train.aim == "preferences" else 1)
+    learning = sum(sizes[n] for n in trained)
+    parts = 1 if on_gpu else n_parts(train.batch_size, n_tokens, learning)
     return Need(
         weights,
-        FLOAT * sum(sizes[n] for n in trained),
+        FLOAT * parts * learning,
         moments,
-        activation_bytes(model, rows * row_length, train.last_blocks),
+        activation_bytes(model, n_tokens, train.last_blocks),
         2 * (weights + moments),  # a copy of the numbers, then the bytes of the files
     )
 

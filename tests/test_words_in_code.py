@@ -159,6 +159,11 @@ def is_type(node: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
     return False
 
 
+def is_never_shown(call: ast.Call) -> bool:
+    """Whether what a call is given never comes to the screen: the plain log is for who runs the server."""
+    return name_of(call) in NEVER_SHOWN or ast.unparse(call.func).startswith("plain_log.")
+
+
 def literals(tree: ast.Module, above: dict[ast.AST, ast.AST]) -> Iterator[ast.expr]:
     """All strings that are not documentation, types, keys, or what an assertion says."""
     for node in ast.walk(tree):
@@ -169,7 +174,7 @@ def literals(tree: ast.Module, above: dict[ast.AST, ast.AST]) -> Iterator[ast.ex
         parent = above[node]
         if isinstance(parent, ast.Expr | ast.JoinedStr | ast.FormattedValue | ast.Assert):
             continue
-        if isinstance(parent, ast.Call) and name_of(parent) in NEVER_SHOWN or is_type(node, above):
+        if isinstance(parent, ast.Call) and is_never_shown(parent) or is_type(node, above):
             continue
         yield node
 

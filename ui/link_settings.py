@@ -84,7 +84,7 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
         "generation_stop_at_end": FLAG, "generation_tree_breadth": whole(1, 8),
         "generation_tree_depth": whole(1, 8), "generation_tree_beam": whole(1, 8),
         "generation_unit": one_of("nats", "bits"), "generation_view": WORD,
-        "generation_token": whole(0, 1_000_000), "generation_weights": one_of("full", "eight"),
+        "generation_token": whole(0, 1_000_000), "generation_weights": WORD,
     },
     "training": {
         **{f"training_{name}": setting for name, setting in _TRAINING.items()}, "training_quantity": WORD,

@@ -1,5 +1,7 @@
 """A model on its way to this machine: how far it is, on every page that looks, and what went wrong."""
 
+from typing import Literal
+
 import streamlit as st
 
 from engine import hub_download, smollm2
@@ -31,6 +33,12 @@ def _is_the_teachers() -> bool:
     return hub_download.allowed(teacher=True) and not hub_download.allowed(teacher=teacher_gate.is_teacher())
 
 
+def _act(what: Literal["cancel", "forget"]) -> None:
+    """For the buttons: a browser can send the click of a disabled one as well."""
+    if not _is_the_teachers():
+        getattr(hub_download, what)(resources.models_folder())
+
+
 def name_of(what: str) -> str:
     """What the screen calls a model that was asked for."""
     return smollm2.NAME if what == SMOLLM2 else what
@@ -46,8 +54,8 @@ def _draw(polled: bool) -> None:
         if found.running:
             st.progress(found.share, text=f"**{name}** · {_how_far(found)}")
             st.button(
-                say("stop"), key="models_stop", icon=":material/stop:", on_click=hub_download.cancel,
-                args=(resources.models_folder(),), disabled=_is_the_teachers(),
+                say("stop"), key="models_stop", icon=":material/stop:", on_click=_act,
+                args=("cancel",), disabled=_is_the_teachers(),
             )  # fmt: skip
         else:
             _ended(found, name)
@@ -76,6 +84,6 @@ def _ended(found: Fetch, name: str) -> None:
         st.caption(say("kept", done=come / 1e6))
     with st.container(horizontal=True):
         st.button(
-            say("delete") if come else say("close"), key="models_close", on_click=hub_download.forget,
-            args=(resources.models_folder(),), disabled=_is_the_teachers(),
+            say("delete") if come else say("close"), key="models_close", on_click=_act,
+            args=("forget",), disabled=_is_the_teachers(),
         )  # fmt: skip

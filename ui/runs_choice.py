@@ -96,7 +96,10 @@ def draw(sets: Sequence[RunSet]) -> list[RunSet]:
         placeholder=say("placeholder"),
         help=say("help"),
     )
-    return lettered([by_id[run_id] for run_id in state[_KEY]])
+    looked_at = [by_id[run_id] for run_id in state[_KEY]]
+    for info in (info for each in looked_at for info in each.infos):
+        resources.run_store().opened(info.id)
+    return lettered(looked_at)
 
 
 def _touch() -> None:

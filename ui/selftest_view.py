@@ -1,11 +1,10 @@
 """The self-test on the screen: one line that says it all, what is not fine with a way out, then the rest."""
 
-import time
 from collections.abc import Sequence
 
 import streamlit as st
 
-from engine import selftest_job
+from engine import plain_log, selftest_job
 from engine.selftest_job import Job
 from engine.selftest_machine import loupe_version, system
 from engine.selftest_result import (
@@ -71,7 +70,7 @@ def _answer(job: Job) -> None:
 
 def _when(job: Job) -> str:
     ended = job.ended or job.began
-    at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(ended))
+    at = plain_log.since(ended)
     return say("when", n=len(job.results), at=at, seconds=f"{ended - job.began:.0f}")
 
 

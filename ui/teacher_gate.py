@@ -13,19 +13,21 @@ _GIVEN, _PROBLEM = "_teacher_right", "_teacher_right_problem"
 say = words("ui.teacher_gate")
 
 
+# Of this process, by data folder. No cache of Streamlit's: any browser may have all of those forgotten, which
+# would let guesses start anew and end every teacher's right.
+_GUARDS: dict[str, Guard] = {}
+_RIGHTS: dict[tuple[str, str], object] = {}
+
+
 def _guard() -> Guard:
-    return _guard_of(str(resources.home().absolute()))
+    home = str(resources.home().absolute())
+    return _GUARDS.get(home) or _GUARDS.setdefault(home, Guard(home))
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _guard_of(home: str) -> Guard:
-    return Guard(home)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _right(home: str, mark: str) -> object:
+def _right() -> object:
     """What a session holds that gave this secret: an object of the server, which no browser can send."""
-    return object()
+    key = (str(_guard().home), _guard().mark())
+    return _RIGHTS.get(key) or _RIGHTS.setdefault(key, object())
 
 
 def is_teacher() -> bool:
@@ -34,7 +36,7 @@ def is_teacher() -> bool:
     if given is None:
         return False
     try:
-        return given is _right(str(_guard().home), _guard().mark())
+        return given is _right()
     except ValueError:  # its file is gone and can't be made
         return False
 
@@ -81,6 +83,6 @@ def _try(key: str) -> None:
     ctx = get_script_run_ctx()
     try:
         _guard().check(typed, ctx.session_id if ctx else "")
-        st.session_state[_GIVEN] = _right(str(_guard().home), _guard().mark())
+        st.session_state[_GIVEN] = _right()
     except ValueError as error:
         st.session_state[_PROBLEM] = str(error)

@@ -29,8 +29,9 @@ def draw(infos: "Sequence[RunInfo]", names: Mapping[str, str]) -> None:
     """
     with st.expander(say("title"), key="teacher_old", icon=":material/auto_delete:"):
         days = st.number_input(
-            say("days"), 0, MOST_DAYS, DAYS_AT_FIRST, key=_DAYS, persist_state="session", width=320
-        )
+            say("days"), 0, MOST_DAYS, DAYS_AT_FIRST, key=_DAYS, persist_state="session", width=320,
+            on_change=_ask_anew,
+        )  # fmt: skip
         now = time.time()
         found = [info for info in old(infos, float(days), now) if not info.kept]
         n_kept = len(old(infos, float(days), now)) - len(found)
@@ -73,6 +74,11 @@ def _ask(found: "Sequence[RunInfo]") -> None:
         say("delete", n=len(found)), key="teacher_old_delete", type="primary", icon=":material/delete:",
         disabled=not sure, on_click=_delete, args=([info.id for info in found],),
     )  # fmt: skip
+
+
+def _ask_anew() -> None:
+    """A yes to one list is none to another."""
+    st.session_state[_SURE] = False
 
 
 def _delete(run_ids: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from engine.run_info import RunInfo
 
 MOST = 500  # rows that are drawn
+_LATEST, _MOST = 4_102_444_800, 2**53  # no number of one run may cost the teacher the table of all
 WHEN = "YYYY-MM-DD HH:mm"
 GROUPS = {
     "active": ("queued", "starting", "running", "paused"),
@@ -80,9 +81,9 @@ def _table(found: "Sequence[RunInfo]", names: Mapping[str, str]) -> None:
         "who": [names[info.owner_hash] for info in found],
         "state": [state_name(info.state) for info in found],
         "place": [info.queue_place for info in found],
-        "age": [datetime.fromtimestamp(int(info.created), UTC) for info in found],
-        "step": [info.step for info in found],
-        "steps": [info.steps for info in found],
+        "age": [datetime.fromtimestamp(min(max(0, int(info.created)), _LATEST), UTC) for info in found],
+        "step": [min(info.step, _MOST) for info in found],
+        "steps": [min(info.steps, _MOST) for info in found],
         "size": [store.size(info.id) / 1e6 for info in found],
         "device": ["GPU" if info.device.startswith("cuda") else info.device.upper() for info in found],
         "kept": [info.kept for info in found],

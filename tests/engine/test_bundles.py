@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import stat
+import time
 import zipfile
 from dataclasses import replace
 
@@ -251,6 +252,11 @@ def test_what_fits_its_checksum_but_makes_no_sense(store, files):
             changed_json(files, "run.json", train={**run["train"], "steps": -1}),
             "steps must be a whole number",
         ),
+        (
+            changed_json(files, "run.json", train={**run["train"], "steps": 10**30}),
+            "is not what Loupe writes",
+        ),
+        (changed_json(files, "run.json", created=10**400), "its run.json"),
         (changed_json(files, "run.json", created="yesterday"), "is not what Loupe writes"),
         (changed_json(files, "run.json", name=["x"]), "is not what Loupe writes"),
         (changed_json(files, "run.json", corpus=None), "an entry of its run.json is missing"),
@@ -263,6 +269,12 @@ def test_what_fits_its_checksum_but_makes_no_sense(store, files):
             import_run(store, zipped({**files, **changes}), "you")
         assert len(str(caught.value)) < 400
     assert list(store.root.iterdir()) == []
+
+
+@pytest.mark.parametrize("created", [1e18, -1e18, 10**20])
+def test_a_time_that_no_calendar_has_becomes_one_that_it_has(store, files, created):
+    run_id = import_run(store, zipped({**files, **changed_json(files, "run.json", created=created)}), "you")
+    assert 0 <= store.info(run_id).created <= time.time()
 
 
 def test_a_moment_under_another_name_is_noticed(store, files):

@@ -104,6 +104,16 @@ def test_training_goes_on_after_a_text_was_written() -> None:
         model.next_logits(torch.tensor([[4, 5]]), cache=held.cache)
 
 
+def test_a_token_without_a_length_is_refused_as_the_forward_pass_does() -> None:
+    """With an eps of 0 its norm is no number; it was a division by zero, which no page expects."""
+    shape: dict[str, Any] = {"norm": "rmsnorm", "norm_eps": 0.0, "positions": "rotary"}
+    model = made(ModelConfig(vocab_size=20, context_length=LIMIT, n_layer=1, d_model=16, **shape))
+    with torch.no_grad():
+        model.embedding.weight[3] = 0.0
+    assert bool(model(torch.tensor([[3]])).isnan().all())
+    assert bool(Decoder(model).next_logits(3, KVCache(model.config)).isnan().all())
+
+
 def test_what_it_can_not_do_is_refused_as_the_model_does() -> None:
     model = made(ModelConfig(vocab_size=20, context_length=4, n_layer=1, d_model=16))
     decoder, cache = Decoder(model), KVCache(model.config)

@@ -62,6 +62,15 @@ def test_a_rounded_matrix_is_whole_numbers_times_scales(kind: Any, near: float, 
             torch.testing.assert_close(line.added(torch.ones(7), row), out + 1)
 
 
+def test_a_model_that_learns_goes_on_learning() -> None:
+    """The two share embeddings and norms: freezing the one froze the other."""
+    learning = Transformer(SHAPE)
+    if why := trouble(learning):
+        pytest.skip(why)
+    eight_bits(learning)
+    assert all(weights.requires_grad for weights in learning.parameters())
+
+
 def test_the_twin_shares_what_is_not_rounded_and_is_near_the_model(model: Transformer) -> None:
     twin, ids = eight_bits(model), torch.arange(30)[None]
     before = {name: weights.clone() for name, weights in model.named_parameters()}

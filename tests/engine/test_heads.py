@@ -2,8 +2,16 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 
-from engine.heads import attention_cell, best_example, best_head, head_measures, head_output
+from engine.heads import (
+    attention_cell,
+    best_example,
+    best_head,
+    head_measures,
+    head_output,
+    row_entropies,
+)
 from engine.tokenizers import byte_tokenizer
 from engine.trace import trace
 
@@ -61,6 +69,19 @@ def test_entropy_and_distance_by_hand(model):
     assert found["entropy"][1, 2] == pytest.approx(np.mean(terms), rel=1e-5)
     assert found["distance"][1, 2] == pytest.approx(np.mean(away), rel=1e-5)
     assert (found["entropy"] <= np.log(len(TEXT)) + 1e-6).all()
+
+
+def test_the_entropy_of_weights_that_may_only_be_read():
+    """As a page's are; PyTorch warns of them once in a program, and warnings are errors in tests."""
+    weights = np.array([[[1.0, 0.0], [0.5, 0.5]]], np.float32)
+    weights.setflags(write=False)
+    warns = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        np.testing.assert_allclose(row_entropies(weights), [[0.0, np.log(2)]], atol=1e-7)
+    finally:
+        torch.set_warn_always(warns)
+    assert weights.tolist() == [[[1.0, 0.0], [0.5, 0.5]]]
 
 
 def test_what_a_text_cannot_show_is_not_a_number(model):

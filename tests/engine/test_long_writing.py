@@ -98,6 +98,25 @@ def test_what_was_read_is_of_use_to_a_longer_a_shorter_and_another_text(model: T
         assert held.cache.length == len(held.ids)
 
 
+def test_who_stops_a_reader_leaves_no_logits_of_another_text(
+    model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The logits after the text of before stayed, as if they came after what both begin with."""
+
+    def stop(done: int, n: int) -> None:
+        raise InterruptedError
+
+    held, ids = Held(model), list(range(12))
+    Continuation(model, ids, held=held).logits()
+    monkeypatch.setattr(sampling, "READ_AT_ONCE", 3)
+    with pytest.raises(InterruptedError):
+        Continuation(model, [*ids[:5], *ids], held=held).logits(stop)
+    assert held.ids == ids[:5] and held.cache.length == 5
+    found = Continuation(model, ids[:5], held=held).logits()
+    assert (found - model(torch.tensor([ids[:5]]))[0, -1]).abs().max() < 1e-4
+    assert held.cache.length == 5
+
+
 def test_reading_in_parts_is_told_and_gives_the_same(
     model: Transformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

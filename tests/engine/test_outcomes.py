@@ -90,6 +90,11 @@ def test_a_prediction_stays_until_it_is_taken_back(tmp_path: Path) -> None:
     assert "me" not in {path.stem for path in (tmp_path / "predictions").iterdir()}
 
 
+def test_to_look_for_a_prediction_writes_nothing(tmp_path: Path) -> None:
+    assert Predictions(tmp_path, "me").get("shape") is None
+    assert not list(tmp_path.iterdir()), "the data folder may be one that can't be written"
+
+
 def test_every_run_of_a_study_has_a_name_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     named = {label for study in STUDIES for label in labels(study) if any(c.isalpha() for c in label)}
     assert named == set(wording.find("engine.outcomes", "label", wording.SOURCE))  # the others are numbers

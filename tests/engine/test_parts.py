@@ -54,6 +54,15 @@ def test_how_many_threads(monkeypatch):
             wanted_threads()
 
 
+def test_processes_on_one_machine_share_its_cores(monkeypatch):
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    found = parts.cores()
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert parts.cores() == max(1, found // 2)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(4 * found))
+    assert parts.cores() == 1
+
+
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 5])
 def test_results_come_in_order_from_so_many_threads(n_threads):
     threads = Threads(n_threads)

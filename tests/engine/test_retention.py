@@ -27,6 +27,7 @@ def at(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture(autouse=True)
 def thirty_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "NOW", time.time())  # when this file was read may be long ago
     monkeypatch.setenv(retention.VARIABLE, "30")
 
 

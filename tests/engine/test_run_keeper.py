@@ -7,9 +7,11 @@ import time
 import pytest
 
 from engine import new_runs, plain_log, run_bin
+from engine.run_info import update_status
 from engine.run_sizes import data_bytes, folder_bytes
 from engine.runs import RunStore
 from tests.engine.small_runs import spec, train_here, wait_for, wait_for_step
+from wording import words
 
 ASKED = {
     "stop": lambda store, run_id: store.stop(run_id, "you"),
@@ -100,6 +102,45 @@ def test_what_was_deleted_a_moment_ago_makes_way_when_the_disk_is_full(store, mo
     assert store.create(spec(), "me")
 
 
+def test_what_is_half_removed_cant_be_brought_back(store, monkeypatch):
+    run_id = store.create(spec(), "me")
+    store.delete(run_id, "me")
+    monkeypatch.setattr(run_bin.shutil, "rmtree", lambda *_, **__: None)  # who removes it dies right here
+    run_bin.sweep(store.root, undo_seconds=0)
+    with pytest.raises(ValueError, match="gone for good"):
+        store.restore(run_id, "me")
+    monkeypatch.undo()
+    run_bin.sweep(store.root)
+    assert not list(store.root.iterdir())
+
+
+def test_a_file_servers_clock_that_is_ahead_removes_nothing(store):
+    run_id = store.create(spec(), "me")
+    store.delete(run_id, "me")
+    half_made = store.root / ".20300101-000000-abcdef.new"
+    half_made.mkdir()
+    ahead = time.time() + 30
+    for folder in (half_made, run_bin.aside(store.root, run_id)):
+        os.utime(folder, (ahead, ahead))
+    run_bin.sweep(store.root)
+    store.restore(run_id, "me")
+    assert half_made.is_dir()
+
+
+def test_runs_in_a_folder_that_cant_be_written_are_still_listed(store, monkeypatch):
+    run_id = store.create(spec(), "me")
+    other = RunStore(store.home)
+
+    def read_only():
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(other.queue, "lock", read_only)
+    monkeypatch.setattr(other.queue.workers, "_spawn", read_only)  # its log lies there as well
+    other.warm()
+    assert [info.id for info in other.list()] == [run_id]
+    assert other.info(run_id).state == "stopped"
+
+
 def test_an_active_run_is_not_deleted_even_by_the_teacher(waiting):
     run_id = waiting.start(spec(), "me")
     with pytest.raises(ValueError, match="Stop it first"):
@@ -124,6 +165,34 @@ def test_the_teacher_stops_what_waits_and_its_owner_goes_on(waiting):
     assert waiting.info(first).state == "queued" and not waiting.info(first).stopped_by_teacher
     waiting.stop(first, "me")
     assert not waiting.info(first).stopped_by_teacher, "this time its owner did"
+
+
+def test_a_full_disk_keeps_no_teacher_from_stopping(store, monkeypatch):
+    run_id = store.create(spec(), "me")
+    folder = store.claim(run_id)
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("engine.run_keeper.write_json", full)
+    store.stop_for_teacher(run_id)
+    assert (folder / "stop").exists()
+
+
+def test_its_owner_reads_their_own_language_when_a_teacher_stops_it(waiting):
+    run_id = waiting.start(spec(), "me")
+    file = waiting.root / run_id / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "language": "es"}))
+    waiting.stop_for_teacher(run_id)
+    assert waiting.info(run_id).message == words("engine.run_keeper").written("taken_out_queue", "es")
+
+
+def test_who_trains_it_without_a_worker_is_not_told_that_the_teacher_stopped_it(waiting):
+    run_id = waiting.start(spec(), "me")
+    waiting.stop_for_teacher(run_id)
+    waiting.claim(run_id)
+    update_status(waiting.root / run_id, state="stopped", pid=None)
+    assert not waiting.info(run_id).stopped_by_teacher
 
 
 def test_a_run_that_trains_is_stopped_with_a_checkpoint_and_resumes_to_its_end(store):

@@ -167,6 +167,16 @@ def test_deleted_while_it_waits(store, begin):
     assert [p.name for p in store.root.iterdir()] == [f".{run_id}.deleted"] and store.list() == []
 
 
+def test_a_paused_run_that_was_deleted_comes_back_at_the_step_it_had(store, begin, monkeypatch):
+    monkeypatch.setattr(run_session, "KEEP_SECONDS", 60.0)
+    run_id = store.create(spec(), "me")
+    begin(run_id, pause=3)
+    state_is(store, run_id, "paused", 3)
+    store.delete(run_id, "me")
+    store.restore(run_id, "me")
+    assert [step for step, _ in store.checkpoints(run_id)][-1] == store.info(run_id).step == 3
+
+
 def test_more_steps_for_a_paused_run_change_its_schedule(store, begin):
     """The learning rate falls towards the new end, so the process that knew the old one must go."""
     run_id, whole = store.create(spec(), "me"), store.create(spec(steps=40), "me")

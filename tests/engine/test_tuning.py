@@ -147,6 +147,18 @@ def test_the_parts_of_the_memory_by_hand():
     assert two == 2 * one
 
 
+def test_each_part_of_a_batch_has_a_row_of_gradients():
+    """A step with two parts took 756 MB where 424 were told: rows and what goes into them were forgotten."""
+    config = ModelConfig(vocab_size=300, context_length=16, n_layer=8, n_head=8, d_model=512)
+    n = 4 * trained_parameters(config)  # 102 MB
+    train = TrainConfig(batch_size=4)  # 64 tokens of 25 M weights: two parts on a processor
+    here, there = need_of(config, train, 16), need_of(config, train, 16, on_gpu=True)
+    assert (here.gradients, there.gradients) == (2 * n, n)
+    assert here.activations < n  # so what goes back outweighs what was kept for it
+    assert here.on_device == n + 2 * n + here.optimizer + 2 * n
+    assert there.on_device == n + n + there.optimizer + n
+
+
 def test_what_does_not_fit_is_refused_with_the_numbers():
     need = need_of(ModelConfig(vocab_size=50000, d_model=512, n_head=8), TrainConfig(), 128)
     check_memory(need, machine=need.total)

@@ -12,7 +12,7 @@ from ui.glossary_words import WORDS
 from ui.places import PLACES
 
 LANGUAGES = list(wording.LANGUAGES)
-TEACH_NOTHING = {"glossary", "teacher", "models"}
+TEACH_NOTHING = {"glossary", "teacher", "models", "selftest"}
 
 # One term for each idea: ours, and what others say.
 TERMS = {

@@ -12,6 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine import corpus as texts
+from engine import retention
 from engine.corpus import Corpus, own_text
 from engine.run_queue import RunQueue
 from engine.runs import RunStore
@@ -108,6 +109,13 @@ def table(at: AppTest, column: str) -> Any:
 
 
 # ---- choosing
+
+
+def test_all_runs_that_are_drawn_count_as_opened(open_page: OpenPage, loupe_home: Path) -> None:
+    made = [make(loupe_home, 2.0 + i, name=f"run {i}") for i in range(2)]
+    at = open_page("training", query={"watch": "runs"}, _owner_proposal=MINE)
+    assert not at.exception and set(at.session_state["runs_chosen"]) == set(made)
+    assert all((loupe_home / "runs" / run_id / retention.OPENED).exists() for run_id in made)
 
 
 def test_without_runs_it_says_how_to_start(open_page: OpenPage) -> None:

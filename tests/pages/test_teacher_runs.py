@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine import new_runs, teacher_secret
@@ -15,6 +16,7 @@ from engine.run_queue import RunQueue
 from engine.runs import RunStore
 from tests.pages.conftest import OpenPage
 from tests.pages.made_runs import EVALS, MINE, YOURS, make_run, said, set_status
+from ui import model_progress, teacher_runs
 
 SECRET = "seven purple hats"
 TEACHER = "t" * 32
@@ -119,6 +121,25 @@ def test_another_secret_ends_every_right(open_page: OpenPage, runs, monkeypatch)
     assert RunStore().info(runs["waits"]).state == "queued", "what was pressed did nothing"
 
 
+def test_what_goes_on_is_not_shown_any_longer_either(open_page: OpenPage, runs, monkeypatch) -> None:
+    give(desk(open_page))
+    standing = teacher_runs._standing(RunStore().list())
+    monkeypatch.setattr(teacher_runs.st, "rerun", lambda: (_ for _ in ()).throw(StopAsyncIteration))
+    with pytest.raises(StopAsyncIteration):  # what looks again by itself, in a session without the right
+        teacher_runs._live(standing)
+
+
+def test_emptied_caches_change_neither_rights_nor_waits(open_page: OpenPage, runs) -> None:
+    at = give(desk(open_page))
+    other = desk(open_page, "o" * 32)
+    for _ in range(4):
+        give(other, "guess")
+    st.cache_data.clear()  # what Streamlit does when a browser sends `clear_cache`
+    st.cache_resource.clear()
+    assert at.run().dataframe, "still a teacher"
+    assert "Try again in" in said(give(other, SECRET)) and not other.dataframe
+
+
 def test_who_guesses_on_and_on_has_to_wait(open_page: OpenPage, runs) -> None:
     at = desk(open_page)
     for _ in range(4):
@@ -167,6 +188,15 @@ def test_the_filters_leave_what_was_asked_for(open_page: OpenPage, runs) -> None
     assert table(at)["Run"] == ["Foxes $x$ *a*"]
     at.selectbox(key="teacher_who").set_value(owner_hash(YOURS)).run()
     assert not at.exception and "No run is like that" in said(at)
+
+
+def test_no_number_of_one_run_costs_the_teacher_the_table(
+    open_page: OpenPage, runs, loupe_home: Path
+) -> None:
+    file = loupe_home / "runs" / runs["ended"] / "run.json"
+    run = json.loads(file.read_text())
+    file.write_text(json.dumps({**run, "created": 1e18, "train": {**run["train"], "steps": 10**30}}))
+    assert set(table(give(desk(open_page)))["Run"]) >= {"Hats"}
 
 
 def test_a_folder_that_cant_be_read_is_named(open_page: OpenPage, runs, loupe_home: Path) -> None:
@@ -250,6 +280,19 @@ def test_old_runs_are_listed_first_then_deleted_and_kept_ones_stay(
     assert not at.checkbox or not at.session_state["teacher_old_sure"], "the next list is asked for anew"
 
 
+def test_a_yes_to_one_list_of_old_runs_is_none_to_a_longer_one(
+    open_page: OpenPage, runs, loupe_home: Path
+) -> None:
+    old, newer = make_run(loupe_home, MINE, name="Old"), make_run(loupe_home, YOURS, name="Newer")
+    for run_id, days in ((old, 31), (newer, 11)):
+        set_status(loupe_home, run_id, state="stopped", updated=time.time() - days * 86_400)
+    at = give(desk(open_page))
+    at.checkbox(key="teacher_old_sure").check().run()
+    assert not at.button(key="teacher_old_delete").disabled
+    at.number_input(key="teacher_old_days").set_value(10).run()
+    assert at.button(key="teacher_old_delete").disabled
+
+
 def test_in_spanish_and_back_it_stays_open(open_page: OpenPage, runs) -> None:
     at = give(desk(open_page, lang="es"))
     assert not at.exception
@@ -278,3 +321,16 @@ def test_only_the_teacher_fetches_models_where_that_is_wanted(
     give(at, key="models")
     assert "models_ask_hub" in keys(at)
     assert hub_download.allowed(teacher=True) and not hub_download.allowed()
+
+
+def test_a_click_on_a_button_that_is_not_theirs_stops_no_download(monkeypatch, loupe_home: Path) -> None:
+    from engine import hub_download
+
+    done: list[Path] = []
+    monkeypatch.setattr(hub_download, "cancel", done.append)
+    monkeypatch.setenv("LOUPE_DOWNLOADS", "teacher")
+    model_progress._act("cancel")
+    assert not done
+    monkeypatch.setenv("LOUPE_DOWNLOADS", "on")
+    model_progress._act("cancel")
+    assert done
