@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,19 +80,26 @@ class App:
 
 
 @contextmanager
-def running(home: str | None = None, *, stock: bool = False, wait: bool = True) -> Iterator[App]:
+def running(
+    home: str | None = None,
+    *,
+    stock: bool = False,
+    wait: bool = True,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[App]:
     """`streamlit run app.py` on a free port of this machine.
 
     Args:
         home: data folder; one of its own if not given.
         stock: with Streamlit's own settings instead of the app's, see `STOCK`.
         wait: until it answers.
+        environment: further variables.
     """
     with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
-        environment = {**os.environ, "LOUPE_HOME": home or f"{folder}/home"}
+        environment = {**os.environ, **(environment or {}), "LOUPE_HOME": home or f"{folder}/home"}
         if stock:
             (Path(folder) / "sitecustomize.py").write_text(STOCK, "utf-8")
             path = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))

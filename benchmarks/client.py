@@ -16,7 +16,7 @@ import json
 import secrets
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -62,6 +62,7 @@ class _Shown:
     content: Any
     run: int
     part: str
+    frame: bool  # it stands on every page
 
 
 @dataclass
@@ -85,6 +86,8 @@ class Tab:
     _values: dict[str, WidgetState] = field(default_factory=dict)
     _kept: dict[str, tuple[ForwardMsg, int]] = field(default_factory=dict)  # and when it was last of use
     _keep: int = 2  # whole runs
+    _main: str = ""  # the script of the frame
+    _scripts: dict[str, str] = field(default_factory=dict)  # of each page in the menu
 
     # ---- what a person does
 
@@ -115,6 +118,21 @@ class Tab:
         pressed = WidgetState(id=shown.content.id, trigger_value=True)
         return await self._ask(shown.part, pressed=pressed)
 
+    async def go(self, page: str, **query: str) -> Ran:
+        """Choose another page in the menu: the session goes on, with the widgets of the frame."""
+        self.page, self.query, self._script = page, urlencode(query), self._scripts[page]
+        frame = {s.content.id for s in self._places.values() if s.frame and _has_id(s)}
+        self._values = {widget: state for widget, state in self._values.items() if widget in frame}
+        return await self._answered(await self._ask())
+
+    async def leave_amid(self, act: Coroutine[Any, Any, Ran], seconds: float = 0.1) -> None:
+        """Close the tab while what was just asked for is still being done."""
+        asked = asyncio.create_task(act)
+        await asyncio.wait([asked], timeout=seconds)
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+        await self.close()
+
     async def tick(self, part: str) -> Ran:
         """Let a part of the page be drawn anew, as at its next second; see `ticks`."""
         return await self._ask(part, by_itself=True)
@@ -132,6 +150,15 @@ class Tab:
 
     def _is(self, place: tuple[int, ...], kind: str) -> bool:
         return self._places[place].kind == kind
+
+    def words(self) -> list[str]:
+        """All text in Markdown on the page, in its order."""
+        return [one.body for one in self.all("markdown")]
+
+    def widget(self, key: str) -> tuple[str, Any]:
+        """Kind and description of a widget, by its key."""
+        shown = self._widget(key)
+        return shown.kind, shown.content
 
     def value(self, key: str) -> Any:
         """The value of a widget, by its key, as it would be sent."""
@@ -162,7 +189,10 @@ class Tab:
     async def start(self) -> Ran:
         """Connect and run the page for the first time."""
         self._socket = await self.person.socket()
-        ran = await self._ask()
+        return await self._answered(await self._ask())
+
+    async def _answered(self, ran: Ran) -> Ran:
+        """What a run took together with those that components asked for when they were shown."""
         while self._answer():
             again = await self._ask()
             seconds, messages = ran.seconds + again.seconds, ran.messages + again.messages
@@ -219,12 +249,17 @@ class Tab:
         elif kind == "new_session":
             self._run += 1
             self._script = message.new_session.page_script_hash
+            self._main = message.new_session.main_script_hash
             self._keep = message.new_session.config.max_cached_message_age
             self._part = next(iter(message.metadata.run.fragment_ids), "")
             if not self._part:
                 self.ticks.clear()
         elif kind == "navigation":
             self._script = message.navigation.page_script_hash
+            pages = message.navigation.app_pages
+            self._scripts = {
+                "" if one.is_default else one.url_pathname: one.page_script_hash for one in pages
+            }
         elif kind == "page_info_changed":
             self.query = message.page_info_changed.query_string
         elif kind == "auto_rerun":
@@ -245,7 +280,9 @@ class Tab:
         kind = str(holder.WhichOneof("type"))
         content = getattr(holder, kind) if kind != "None" else None
         place = tuple(message.metadata.delta_path)
-        self._places[place] = shown = _Shown(kind, content, self._run, delta.fragment_id)
+        self._places[place] = shown = _Shown(
+            kind, content, self._run, delta.fragment_id, message.metadata.active_script_hash == self._main
+        )
         if _has_id(shown):
             self._begin(shown)
 

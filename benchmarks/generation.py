@@ -95,7 +95,7 @@ def transformers_gpt2(model: Transformer) -> Write:
         "n_layer": c.n_layer,
     }
     sizes |= {"n_head": c.n_head, "n_embd": c.d_model, "bos_token_id": 0, "eos_token_id": 0}
-    peer = GPT2LMHeadModel(GPT2Config(**sizes, activation_function="gelu")).eval()
+    peer = GPT2LMHeadModel(GPT2Config(**sizes, activation_function="gelu")).eval()  # type: ignore[no-untyped-call]
     take(peer, gpt2_weights(model), turned=True)
     return transformers_writer(peer)
 

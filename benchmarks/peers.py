@@ -81,7 +81,8 @@ def whole_loss(
     """
     n = (len(ids) - 1) // context_length
     inputs, targets = (part[: n * context_length].view(n, -1) for part in (ids[:-1], ids[1:]))
-    parts = [*zip(inputs.split(rows), targets.split(rows), strict=True)] if n else []
+    cut = (torch.split(inputs, rows), torch.split(targets, rows))
+    parts = [*zip(*cut, strict=True)] if n else []
     if rest := (len(ids) - 1) % context_length:
         parts.append((ids[-rest - 1 : -1][None], ids[-rest:][None]))
     total = 0.0
@@ -137,7 +138,7 @@ class PlainPeer:
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         loss = self._loss(*self._draw())
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         if self._recipe.grad_clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self._recipe.grad_clip)
         self._optimizer.step()

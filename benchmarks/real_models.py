@@ -122,10 +122,13 @@ def transformers(folder: Path) -> tuple[Go, Callable[[], tuple[Go, Callable[[lis
         from transformers import AutoModelForCausalLM, AutoTokenizer
         from transformers.utils import logging
 
-        logging.set_verbosity_error()
-        logging.disable_progress_bar()
+        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         torch.set_num_threads(1)
-        assert AutoModelForCausalLM and AutoTokenizer
+        _ = (
+            AutoModelForCausalLM,
+            AutoTokenizer,
+        )  # named once: transformers reads a module when it is asked for
 
     def load() -> tuple[Any, Any]:
         import torch
@@ -133,7 +136,7 @@ def transformers(folder: Path) -> tuple[Go, Callable[[], tuple[Go, Callable[[lis
 
         if (folder / "tokenizer.json").exists():
             AutoTokenizer.from_pretrained(folder)
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()  # type: ignore[no-untyped-call]
 
         @torch.no_grad()
         def read(ids: list[int]) -> Any:
@@ -179,7 +182,7 @@ def random_gpt2(folder: Path) -> Path:
     from safetensors.torch import save_file
 
     width, inner, dice = 768, 3072, torch.Generator().manual_seed(0)
-    shapes = {"wte.weight": (50257, width), "wpe.weight": (1024, width)}
+    shapes: dict[str, tuple[int, ...]] = {"wte.weight": (50257, width), "wpe.weight": (1024, width)}
     block = {"attn.c_attn": (width, 3 * width), "attn.c_proj": (width, width)}
     block |= {"mlp.c_fc": (width, inner), "mlp.c_proj": (inner, width)}
     for i in range(12):

@@ -3,7 +3,14 @@
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from engine.setting_checks import JsonSettings, check_between, check_choice, check_switch, check_whole
+from engine.setting_checks import (
+    JsonSettings,
+    check_between,
+    check_choice,
+    check_most,
+    check_switch,
+    check_whole,
+)
 from wording import words
 
 say = words("engine.config")
@@ -57,6 +64,11 @@ class Rotary(JsonSettings):
     def width(self, d_head: int) -> int:
         """How many numbers of a head turn."""
         return int(d_head * self.share)
+
+
+# No model that anybody has published is larger. A number beyond is forged or damaged, and would cost minutes
+# before anybody found out that it fits no memory.
+MOST_IDS, MOST_LAYERS, MOST_WIDTH = 20_000_000, 1000, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -119,6 +131,8 @@ class ModelConfig(JsonSettings):
 
     def __post_init__(self) -> None:
         check_whole(self, "vocab_size", "context_length", "n_layer", "n_head", "d_model")
+        check_most(self, vocab_size=MOST_IDS, context_length=MOST_IDS, n_layer=MOST_LAYERS)
+        check_most(self, n_head=MOST_WIDTH, d_model=MOST_WIDTH)
         self._check_borrowed()
         if self.head_width is None and self.d_model % self.n_head:
             divisors = [str(h) for h in range(1, self.d_model + 1) if self.d_model % h == 0]
@@ -137,6 +151,7 @@ class ModelConfig(JsonSettings):
                 raise ValueError(say("n_kv_head_must", n_kv_head=self.n_kv_head, n_head=self.n_head))
         if self.d_ff is not None:
             check_whole(self, "d_ff")
+            check_most(self, d_ff=MOST_WIDTH)
         check_switch(self, "bias", "tie_head", "qk_norm", "mix_previous", "parallel", "embedding_norm")
         check_switch(self, "head_transform", "head_bias")
         check_switch(self, "qkv_bias", "out_bias", unset=True)
@@ -160,6 +175,7 @@ class ModelConfig(JsonSettings):
         object.__setattr__(self, "windows", tuple(self.windows))
         if self.head_width is not None:
             check_whole(self, "head_width")
+            check_most(self, head_width=MOST_WIDTH)
         check_between(self, "norm_eps", 0)
         if self.score_scale is not None:
             check_between(self, "score_scale", 0)
@@ -216,6 +232,10 @@ LATER = {"mix_previous": False}  # came when many folders were written already
 SELDOM = BORROWED | LATER
 
 
+# Far beyond what anybody trains here, and small enough that no forged number takes the machine.
+MOST_STEPS, MOST_ROWS, MOST_MOMENTS = 10_000_000, 65_536, 1000
+
+
 @dataclass(frozen=True)
 class TrainConfig(JsonSettings):
     """How a run learns.
@@ -270,6 +290,7 @@ class TrainConfig(JsonSettings):
     def __post_init__(self) -> None:
         check_whole(self, "steps", "batch_size", "eval_every", "eval_rows", "checkpoint_every")
         check_whole(self, "warmup_steps", "seed", "moments", least=0)
+        check_most(self, steps=MOST_STEPS, batch_size=MOST_ROWS, eval_rows=MOST_ROWS, moments=MOST_MOMENTS)
         check_choice(self, "precision", "auto", "float32", "bfloat16")
         check_choice(self, "optimizer", "adamw", "muon")
         check_choice(self, "schedule", "linear", "cosine", "constant")

@@ -63,8 +63,11 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
 @contextmanager
 def fresh_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder to fill, which takes the place of `folder` when the block ends without an error."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    """An empty folder to fill, which takes the place of `folder` when the block ends without an error.
+
+    Its parent is made if need be, but nothing above: a run that was deleted meanwhile does not come back.
+    """
+    folder.parent.mkdir(exist_ok=True)
     recover(folder)
     clean(folder.parent)
     temporary = folder.with_name(f".{folder.name}.new-{os.getpid()}-{time.monotonic_ns()}")
@@ -141,23 +144,30 @@ class JsonReader:
     """Reads JSON files again and again and parses only those that changed; do not change what it gives."""
 
     def __init__(self) -> None:
-        self._kept: dict[Path, tuple[tuple[int, int, int], dict[str, Any]]] = {}
+        self._kept: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {}
 
-    def read(self, path: Path) -> dict[str, Any]:
-        """As `read_json`."""
+    def read(self, path: str | Path) -> dict[str, Any]:
+        """As `read_json`. A text is quicker than a Path where hundreds of files are looked at."""
+        name = os.fspath(path)
         try:
-            now = path.stat()
+            now = os.stat(name)
         except OSError:
-            self._kept.pop(path, None)
+            self._kept.pop(name, None)
             return {}
         mark = (now.st_mtime_ns, now.st_size, now.st_ino)
-        kept = self._kept.get(path)
+        kept = self._kept.get(name)
         if kept is not None and kept[0] == mark:
             return kept[1]
-        content = read_json(path)
+        content = read_json(Path(name))
         if time.time() - now.st_mtime > CLOCK_TICK:  # within one tick a second change would look like none
-            self._kept[path] = (mark, content)
+            self._kept[name] = (mark, content)
         return content
+
+    def forget_missing(self) -> None:
+        """Let go of files that are not there any more."""
+        for name in list(self._kept):
+            if not os.path.exists(name):
+                self._kept.pop(name, None)
 
 
 def write_json(path: Path, content: dict[str, Any], *, durable: bool = True) -> None:

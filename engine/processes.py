@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from engine.folders import data_folder
+
 REPO = Path(__file__).resolve().parent.parent
 STALE_SECONDS = 60.0  # only where the system can't tell whether a process lives
 
@@ -42,6 +44,12 @@ def worker_lives(status: dict[str, Any]) -> bool:
     if mark is None:
         return time.time() - float(status.get("updated", 0.0)) < STALE_SECONDS
     return mark != "" and mark == str(status.get("mark"))
+
+
+def surroundings() -> dict[str, str]:
+    """Of a process of this program, which begins in `REPO`: one thread, and the data folder of this one."""
+    one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+    return {**os.environ, **one_thread, "LOUPE_HOME": str(data_folder().absolute())}
 
 
 class Workers:
@@ -89,7 +97,6 @@ class Workers:
         self._busy = []
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
         with open(self._log, "ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "engine.worker"],
@@ -97,6 +104,6 @@ class Workers:
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 cwd=REPO,
-                env={**os.environ, **one_thread},
+                env=surroundings(),
                 start_new_session=True,  # Ctrl-C in the server's terminal doesn't reach it
             )

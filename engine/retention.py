@@ -6,6 +6,7 @@ clock that was wrong for a moment, or a server that was off all summer, deletes 
 beforehand.
 """
 
+import json
 import os
 import re
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import plain_log
-from engine.folders import clean, read_json, write_json
+from engine.folders import clean, read_json, write_file
 from engine.run_bin import put_aside
 from engine.run_format import is_newer
 
@@ -25,6 +26,7 @@ WARNING = DAY - 3600.0  # from when a run is found due until it is deleted; look
 ENDED = ("stopped", "finished", "failed")
 OPENED = "opened"  # a file in a run's folder whose time says when somebody last looked at it
 RECORD = "retention.json"  # in the data folder: when it was last looked, and which runs were due
+BLOCK = 4096  # bytes
 LEFTOVER = DAY  # age of a half-written file that belongs to nobody any more
 _HALF_WRITTEN = re.compile(r"\..+\.\d+-\d+")
 
@@ -86,9 +88,26 @@ def tidy(home: Path) -> list[str]:
             gone.append(folder.name)
             plain_log.info("run deleted", home=home, run=folder.name, by="retention", days=keep_days())
     _clean(home, now)
-    with suppress(OSError):
-        write_json(home / RECORD, {"looked": now, "due": found})
+    _keep(home / RECORD, {"looked": now, "due": found})
     return gone
+
+
+def _keep(file: Path, record: dict[str, Any]) -> None:
+    """Write the record, also on a disk that is full: else nothing old would ever be deleted there.
+
+    So it is as long as a block of the disk from the beginning, and if no new file can be written, the old one
+    is written over. Who dies in the middle of that leaves none, and the runs are found due anew.
+    """
+    data = json.dumps(record).encode()
+    data += b" " * (BLOCK - len(data) % BLOCK)
+    with suppress(OSError):
+        try:
+            write_file(file, data)
+        except OSError:
+            if len(data) <= file.stat().st_size:
+                with open(file, "rb+") as there:
+                    there.write(data)
+                    there.truncate()
 
 
 def _runs(root: Path) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any]]]:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from engine.folders import checked_name
+from engine.run_sizes import folder_bytes
 
 UNDO_SECONDS = 600.0  # in which a deleted run can be brought back
 LEFTOVER_SECONDS = 3600.0  # a half-made run that is so old belongs to nobody
@@ -54,6 +55,27 @@ def sweep(root: Path, undo_seconds: float = UNDO_SECONDS) -> None:
             with suppress(OSError):
                 if _age(leftover) >= least:
                     shutil.rmtree(leftover, ignore_errors=True)
+
+
+def make_room(root: Path, missing: int) -> bool:
+    """Remove deleted runs for good, the oldest first, until so many bytes more are free.
+
+    Returns:
+        Whether that was enough. If all of them together are too small, nothing is removed: nobody's undo is
+        lost for nothing.
+    """
+    sizes = {folder: folder_bytes(folder) for folder in root.glob(".*.deleted")}
+    if sum(sizes.values()) < missing:
+        return False
+    for folder in sorted(sizes, key=_age, reverse=True):
+        if missing <= 0:
+            break
+        gone = folder.with_suffix(".gone")
+        with suppress(OSError):  # somebody else was quicker, or brought it back
+            os.replace(folder, gone)
+            shutil.rmtree(gone, ignore_errors=True)
+            missing -= sizes[folder]
+    return missing <= 0
 
 
 def _age(folder: Path) -> float:

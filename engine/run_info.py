@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
+from engine.corpus import BUILT_IN
 from engine.folders import read_json, write_json
 from engine.owners import owner_hash
 from wording import LANGUAGES, SOURCE, words
@@ -16,6 +17,7 @@ say = words("engine.run_info")
 AT_WORK = ("starting", "running", "paused")  # a process has it
 ACTIVE = ("queued", *AT_WORK)
 STOP, PAUSE = "stop", "pause"  # files in a run's folder by which others talk to its worker
+Configs = tuple[ModelConfig, TrainConfig]
 TEACHER = "teacher"  # in run.json, by whom it was stopped
 
 
@@ -104,15 +106,42 @@ class RunInfo:
         """Whether `RunStore.step` has something to do: there are steps left, and none is being taken."""
         return self.can_resume and (self.step < self.steps or self.state == "failed")
 
+    def may_read(self, owner: str) -> bool:
+        """Whether this token may read what it learned from, or what it wrote, which may be the same."""
+        return self.corpus.get("kind") in BUILT_IN or self.owned_by(owner)
+
     def owned_by(self, owner: str) -> bool:
         """Whether this token may stop, resume, rename and delete it."""
         return secrets.compare_digest(self.owner_hash, owner_hash(owner))
 
 
+def configs_of(run: dict[str, Any]) -> Configs | None:
+    """The settings of model and training in a run.json; None if they are damaged."""
+    try:
+        return ModelConfig.from_json(run["model"]), TrainConfig.from_json(run["train"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
 def info_of(
-    folder: Path, run: dict[str, Any], status: dict[str, Any], has_checkpoint: bool
+    folder: Path,
+    run: dict[str, Any],
+    status: dict[str, Any],
+    has_checkpoint: bool,
+    configs: Configs | None = None,
 ) -> RunInfo | None:
-    """What the two files of a run say; None if they are not those of a run, or damaged."""
+    """What the two files of a run say; None if they are not those of a run, or damaged.
+
+    Args:
+        folder: of the run.
+        run: what run.json holds.
+        status: what status.json holds.
+        has_checkpoint: whether there is a complete one.
+        configs: what `configs_of` gave for this `run`, which takes a fifth of a millisecond.
+    """
+    configs = configs or configs_of(run)
+    if configs is None:
+        return None
     try:
         state = status["state"]
         return RunInfo(
@@ -123,8 +152,8 @@ def info_of(
             steps=run["train"]["steps"],
             message=_message(folder, status),
             queue_place=None,
-            model=ModelConfig.from_json(run["model"]),
-            train=TrainConfig.from_json(run["train"]),
+            model=configs[0],
+            train=configs[1],
             corpus=run["corpus"],
             tokenizer=run["tokenizer"]["name"],
             created=run["created"],

@@ -9,16 +9,18 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
 from engine import new_runs, plain_log, retention
 from engine.checkpoint_list import newest_checkpoint
-from engine.folders import JsonReader, checked_name, read_json
+from engine.folders import CLOCK_TICK, JsonReader, checked_name
 from engine.processes import Workers, process_mark, worker_lives
 from engine.run_bin import sweep
 from engine.run_format import check_format, is_newer
 from engine.run_info import ACTIVE, AT_WORK, language_of, update_status
+from engine.turns import Turn, in_turn
 from wording import words
 
 say = words("engine.run_queue")
@@ -47,6 +49,9 @@ class RunQueue:
         self._keep_warm = False
         self._last_pump = self._last_launch = 0.0
         self._last_tidy = float("-inf")
+        # When `root` last changed, the folders in it then, and which of them have a run.json.
+        self._listed: tuple[int, list[str], dict[str, bool]] = (0, [], {})
+        self._owners: dict[str, str] = {}  # whose a run is, which never changes
 
     def lock(self) -> FileLock:
         """Held by whoever changes the state of a run."""
@@ -54,14 +59,41 @@ class RunQueue:
 
     def ids(self) -> list[str]:
         """All runs, in the order in which they were made; those of a newer version are left to it."""
-        return sorted(
-            p.name
-            for p in self.root.iterdir()
-            if not p.name.startswith(".") and (p / "run.json").is_file() and not self._is_newer(p)
-        )
+        return [name for name in self._names() if not is_newer(self.settings(name))]
 
-    def _is_newer(self, folder: Path) -> bool:
-        return is_newer(self.json.read(folder / "run.json"))
+    def owned(self, owner_hash: str) -> list[str]:
+        """The runs of one person, see `ids`. Of other people's no file is looked at, once it is known."""
+        for name in self._names():
+            if name not in self._owners and (settings := self.settings(name)):
+                self._owners[name] = str(settings.get("owner"))
+        return [
+            name
+            for name in self._names()
+            if self._owners.get(name) == owner_hash and not is_newer(self.settings(name))
+        ]
+
+    def settings(self, run_id: str) -> dict[str, Any]:
+        """What run.json says; not to be changed."""
+        return self.json.read(f"{self.root}/{run_id}/run.json")
+
+    def status(self, run_id: str) -> dict[str, Any]:
+        """What status.json says; not to be changed."""
+        return self.json.read(f"{self.root}/{run_id}/status.json")
+
+    def _names(self) -> list[str]:
+        """Folders with a run, by name; read anew when one came or went: that changes the time of `root`."""
+        changed = self.root.stat().st_mtime_ns
+        known = self._listed
+        if known[0] != changed:
+            with os.scandir(self.root) as entries:
+                known = (changed, sorted(e.name for e in entries if not e.name.startswith(".")), {})
+            if time.time() - changed / 1e9 > CLOCK_TICK:  # within one tick more may come at the same time
+                self._listed = known
+        _, names, runs = known
+        for name in names:
+            if name not in runs and os.path.isfile(f"{self.root}/{name}/run.json"):
+                runs[name] = True  # one that lacks it may be a copy that somebody is making
+        return [name for name in names if name in runs] if len(runs) < len(names) else names
 
     def folder(self, run_id: str) -> Path:
         """Where a run lies.
@@ -76,13 +108,24 @@ class RunQueue:
         return folder
 
     def waiting(self) -> list[str]:
-        """Runs that wait for a place, the next one first."""
-        found = []
-        for run_id in self.ids():
-            status = self.json.read(self.root / run_id / "status.json")
-            if status.get("state") == "queued":
-                found.append((status.get("queued_at", 0.0), run_id))
-        return [run_id for _, run_id in sorted(found)]
+        """Runs that wait for a place, the next one first; see `engine.turns`."""
+        turns, anybody = [], False
+        for run_id in self._names():
+            status = self.status(run_id)
+            state = status.get("state")
+            if state == "queued":
+                turn, since = "waiting", status.get("queued_at")
+            elif state in AT_WORK:
+                turn, since = "at work", 0.0
+            elif status.get("queued_at", 0) is None:  # it had a place: see `_launch`
+                turn, since = "left", status.get("updated")
+            else:
+                continue
+            settings = self.settings(run_id)
+            if settings and not is_newer(settings):
+                anybody |= turn == "waiting"
+                turns.append(Turn(run_id, str(settings.get("owner")), turn, _number(since)))
+        return in_turn(turns) if anybody else []
 
     def places(self) -> dict[str, int]:
         """Place of each waiting run in the queue, from 1."""
@@ -95,7 +138,7 @@ class RunQueue:
 
         At most once a second, so that any number of pages may ask.
         """
-        if not any(self._needs_pump(self.root / run_id) for run_id in run_ids):
+        if not any(self._needs_pump(run_id) for run_id in run_ids):
             return False
         with self._mutex:
             if time.monotonic() - self._last_pump < PUMP_SECONDS:
@@ -105,8 +148,8 @@ class RunQueue:
             self.pump()
         return True
 
-    def _needs_pump(self, folder: Path) -> bool:
-        status = self.json.read(folder / "status.json")
+    def _needs_pump(self, run_id: str) -> bool:
+        status = self.status(run_id)
         state = status.get("state")
         return state == "queued" or (state in ACTIVE and not worker_lives(status))
 
@@ -128,6 +171,9 @@ class RunQueue:
         if self.tidy_due():
             self._last_tidy = time.monotonic()
             sweep(self.root)
+            self.json.forget_missing()
+            for gone in self._owners.keys() - set(self._names()):
+                self._owners.pop(gone, None)
             if retention.is_due(self.home):
                 retention.tidy(self.home)
 
@@ -138,7 +184,7 @@ class RunQueue:
         living = 0
         for run_id in self.ids():
             folder = self.root / run_id
-            status = read_json(folder / "status.json")
+            status = self.status(run_id)
             if status.get("state") not in AT_WORK:
                 continue
             if worker_lives(status):
@@ -160,7 +206,8 @@ class RunQueue:
         """Give a run to a worker. The status names the worker first, so that neither can overtake."""
         with self._mutex:
             worker = self.workers.take()
-            update_status(folder, state="starting", message="", pid=worker.pid, mark=process_mark(worker.pid))
+            mark = process_mark(worker.pid)
+            update_status(folder, state="starting", message="", pid=worker.pid, mark=mark, queued_at=None)
             self.workers.send(worker, folder)
             self._last_launch = time.monotonic()
         plain_log.info("run started", home=self.home, run=folder.name, worker=worker.pid)
@@ -187,3 +234,7 @@ class RunQueue:
         with self._mutex:
             self._keep_warm = False
             self.workers.close()
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

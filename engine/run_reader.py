@@ -4,12 +4,14 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from engine import new_runs, retention
 from engine.checkpoint_list import list_checkpoints, newest_checkpoint
 from engine.folders import checked_name
+from engine.owners import owner_hash
 from engine.records import Records, merge_records, read_records
-from engine.run_info import RunInfo, info_of
+from engine.run_info import Configs, RunInfo, configs_of, info_of
 from engine.run_queue import RunQueue
 from engine.run_sizes import RunSizes
 from wording import words
@@ -38,24 +40,28 @@ class RunReader:
         self._histories: dict[str, tuple[int, Records]] = {}
         self._have_checkpoint: dict[str, tuple[int, bool]] = {}
         self._sizes = RunSizes()
+        self._configs: dict[str, tuple[dict[str, Any], Configs | None]] = {}  # of a run.json as it was read
 
     def list(self, owner: str | None = None, group: str | None = None) -> Infos:
         """Runs, newest first; with an owner only theirs, with a group only those of that experiment."""
-        ids = self.queue.ids()
+        ids = self._ids_of(owner)
         self.queue.refresh(*ids)
         if self.queue.tidy_due():
-            self._tidy(set(ids))
-            ids = self.queue.ids()
-        places, held = self.queue.places(), not new_runs.may_begin(self.home)
+            self._tidy()
+            ids = self._ids_of(owner)
         infos = [
-            replace(i, queue_place=places.get(i.id), held=held and i.state == "queued")
-            for i in map(self._read_info, ids)
-            if i is not None
+            i for i in map(self._read_info, ids) if i is not None and (group is None or i.group == group)
         ]
-        shown = [
-            i for i in infos if (owner is None or i.owned_by(owner)) and (group is None or i.group == group)
-        ]
-        return sorted(shown, key=lambda i: (i.created, i.id), reverse=True)
+        if any(i.state == "queued" for i in infos):
+            places, held = self.queue.places(), not new_runs.may_begin(self.home)
+            infos = [
+                replace(i, queue_place=places.get(i.id), held=held) if i.state == "queued" else i
+                for i in infos
+            ]
+        return sorted(infos, key=lambda i: (i.created, i.id), reverse=True)
+
+    def _ids_of(self, owner: str | None) -> Names:
+        return self.queue.ids() if owner is None else self.queue.owned(owner_hash(owner))
 
     def info(self, run_id: str) -> RunInfo:
         """How a run stands now. Dead workers are noticed and free places filled on the way.
@@ -94,13 +100,16 @@ class RunReader:
         readable = {run_id for run_id in self.queue.ids() if self._read_info(run_id) is not None}
         return sorted(p.name for p in folders if p.name not in readable)
 
-    def _tidy(self, ids: set[str]) -> None:
+    def _tidy(self) -> None:
         """Delete what is due, and forget what was kept of runs that are gone."""
         with suppress(OSError), self.queue.lock():  # a folder that can't be written is still looked at
             self.queue.tidy()
+        ids = set(self.queue.ids())
         self._sizes.keep_only(ids)
-        for gone in self._have_checkpoint.keys() - ids:
-            self._have_checkpoint.pop(gone, None)
+        with self._mutex:
+            for kept in (self._have_checkpoint, self._configs, self._histories):
+                for gone in set(kept) - ids:
+                    kept.pop(gone, None)
 
     def metrics(self, run_id: str, offset: int = 0) -> tuple[Records, int]:
         """Records appended since `offset`, and the next offset. See `merge_records` for "resume" records."""
@@ -127,9 +136,14 @@ class RunReader:
         return newest[1] if newest else None
 
     def _read_info(self, run_id: str) -> RunInfo | None:
-        folder, read = self.root / run_id, self.queue.json.read
-        run, status = read(folder / "run.json"), read(folder / "status.json")
-        info = info_of(folder, run, status, self._has_checkpoint(folder)) if run else None
+        folder = self.root / run_id
+        run, status = self.queue.settings(run_id), self.queue.status(run_id)
+        if not run:
+            return None
+        kept = self._configs.get(run_id)
+        if kept is None or kept[0] is not run:
+            kept = self._configs[run_id] = (run, configs_of(run))
+        info = kept[1] and info_of(folder, run, status, self._has_checkpoint(folder), kept[1])
         return info and replace(info, due=retention.due_at(folder, run, status))
 
     def _has_checkpoint(self, folder: Path) -> bool:

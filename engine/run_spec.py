@@ -21,6 +21,7 @@ from wording import words
 
 say = words("engine.run_spec")
 
+MOST_AT_ONCE = 2**20  # tokens in one step: a worker listens between two steps, and not within one
 ALSO = "also/{}.txt"  # a text that is also scored, by the first 16 digits of its sha256
 
 
@@ -92,9 +93,10 @@ class RunSpec:
         for name, text in self.also_scored.items():
             if self._count(text, counted) < 2:
                 raise ValueError(say("text_scored_needs_least", name=name))
-        if self.start is not None:
-            gpu = free_on_gpu() if self.device != "cpu" else None
-            check_memory(need_of(self.model, self.train, length, on_gpu=gpu is not None), on_gpu=gpu)
+        if (n := length * self.train.batch_size) > MOST_AT_ONCE:
+            raise ValueError(say("too_many_at_once", n=n, most=MOST_AT_ONCE))
+        gpu = free_on_gpu() if self.device != "cpu" else None
+        check_memory(need_of(self.model, self.train, length, on_gpu=gpu is not None), on_gpu=gpu)
         return n_train, n_val
 
     def _rows(self, texts: tuple[str, str]) -> Rows:

@@ -18,7 +18,7 @@ from engine.folders import data_folder, read_json, write_file, write_json
 from engine.owners import owner_hash
 from engine.processes import process_mark, worker_lives
 from engine.records import read_records as read_records
-from engine.run_bin import sweep
+from engine.run_bin import make_room, sweep
 from engine.run_folder import make_folder
 from engine.run_info import ACTIVE, AT_WORK, PAUSE, STOP, pause_step
 from engine.run_info import RunInfo as RunInfo
@@ -26,7 +26,7 @@ from engine.run_info import update_status as update_status
 from engine.run_keeper import RunKeeper
 from engine.run_spec import RunSpec as RunSpec
 from engine.run_spec import spec_hash
-from engine.tuning_size import check_disk
+from engine.tuning_size import NoRoomError, check_disk
 from wording import words
 
 say = words("engine.runs")
@@ -101,11 +101,12 @@ class RunStore(RunKeeper):
         return known
 
     def _check_disk(self, spec: RunSpec) -> None:
-        """See that there is room; what was deleted makes way first."""
+        """See that there is room; what was deleted makes way, as far as that helps."""
         try:
             check_disk(self.root, spec.model, spec.train)
-        except ValueError:
-            sweep(self.root, undo_seconds=0)
+        except NoRoomError as error:
+            if not make_room(self.root, error.missing):
+                raise
             check_disk(self.root, spec.model, spec.train)
 
     def _queue_new(self, specs: Sequence[RunSpec], owner: str, sizes: Sequence[tuple[int, int]]) -> Names:

@@ -6,7 +6,6 @@ and the check that it was at is the one that failed.
 
 import atexit
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -15,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine import plain_log
-from engine.processes import REPO
+from engine.processes import REPO, surroundings
 from engine.selftest_result import FAILED, Fact, Result
 
 LONGEST = 300.0  # seconds for all checks
 LEAVE = 10.0  # seconds for a process that was asked to end
+PAUSE = 60.0  # seconds after one, in which nobody begins the next: its result is everybody's
 _COMMAND = [sys.executable, "-m", "engine.selftest", "--json"]
 
 
@@ -64,8 +64,15 @@ def last() -> Job | None:
     return _last
 
 
+def pause() -> float:
+    """Seconds until the next may begin; 0 if it may."""
+    if _last is None or _last.ended is None:
+        return 0.0
+    return min(PAUSE, max(0.0, _last.ended + PAUSE - time.time()))
+
+
 def start(*, longest: float = LONGEST, command: list[str] | None = None) -> Job:
-    """Begin a self-test, unless one is under way; gives it.
+    """Begin a self-test, unless one is under way or was a moment ago; gives it.
 
     Args:
         longest: seconds, then it is ended.
@@ -75,6 +82,8 @@ def start(*, longest: float = LONGEST, command: list[str] | None = None) -> Job:
     with _gate:
         if (job := running()) is not None:
             return job
+        if _last is not None and pause() > 0:
+            return _last
         job = _job = Job(time.time())
         follow = (job, longest, command or _COMMAND)
         threading.Thread(target=_follow, args=follow, name="self-test", daemon=True).start()
@@ -98,10 +107,9 @@ def _follow(job: Job, longest: float, command: list[str]) -> None:
 
 def _listen(job: Job, longest: float, command: list[str]) -> bool:
     """Take results as they come; gives whether the process had to be ended."""
-    one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
     job.process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        encoding="utf-8", cwd=REPO, env={**os.environ, **one_thread}, start_new_session=True,
+        encoding="utf-8", cwd=REPO, env=surroundings(), start_new_session=True,
     )  # fmt: skip
     late = threading.Event()
 

@@ -107,6 +107,7 @@ def orphans(home: Path) -> Outcome:
 
 
 def _orphans(home: Path) -> set[int]:
+    place = Path(os.path.abspath(home))
     mine = {int(str(status["pid"])) for status in statuses(home) if status.get("pid")}
     found = set()
     for folder in PROC.glob("[0-9]*"):
@@ -115,7 +116,7 @@ def _orphans(home: Path) -> set[int]:
             command = (folder / "cmdline").read_bytes().split(b"\0")
             if pid in mine or command[1:3] != [b"-m", b"engine.worker"]:
                 continue
-            if _home_of(folder) == home.absolute() and _age(folder) > GRACE and not _has_server(folder):
+            if _home_of(folder) == place and _age(folder) > GRACE and not _has_server(folder):
                 found.add(pid)
     return found
 
@@ -125,7 +126,7 @@ def _home_of(process: Path) -> Path:
     entries = (process / "environ").read_bytes().split(b"\0")
     named = [entry.partition(b"=")[2] for entry in entries if entry.startswith(b"LOUPE_HOME=")]
     folder = Path(os.readlink(process / "cwd"))
-    return folder / os.fsdecode(named[0] if named and named[0] else b".loupe")
+    return Path(os.path.abspath(folder / os.fsdecode(named[0] if named and named[0] else b".loupe")))
 
 
 def _stat(process: Path) -> list[str]:

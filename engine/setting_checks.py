@@ -17,6 +17,13 @@ def check_whole(config: Any, *names: str, least: int = 1) -> None:
             raise ValueError(say("must_whole_number_least", name=name, least=least, value=value))
 
 
+def check_most(config: Any, **most: int) -> None:
+    """Refuse a setting that is larger than given."""
+    for name, limit in most.items():
+        if getattr(config, name) > limit:
+            raise ValueError(say("must_most", name=name, most=limit, value=getattr(config, name)))
+
+
 def check_between(config: Any, name: str, low: float, high: float = math.inf) -> None:
     """Refuse a setting that is not a finite number from `low` to `high`."""
     value = getattr(config, name)

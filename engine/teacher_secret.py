@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from engine import plain_log
 from engine.folders import data_folder
@@ -23,8 +24,11 @@ FILE, VARIABLE = "teacher-secret", "LOUPE_TEACHER_SECRET"
 SHORTEST, LONGEST = 8, 200  # characters
 FREE = 3  # wrong tries of one session before it has to wait, 2 s, then 4, 8 and so on
 MOST_WAIT = 60.0  # seconds
-WINDOW, MOST_IN_WINDOW, PAUSE = 60.0, 20, 5.0  # so many wrong ones a minute: one try each PAUSE seconds
-SESSIONS = 5000  # of which wrong tries are remembered
+# So many wrong ones a minute from one address: that address has one try each PAUSE seconds. So many from all
+# addresses together: each that was wrong has one try a minute, and one that was not is looked at as ever.
+WINDOW, MOST_IN_WINDOW, PAUSE, MOST_TOGETHER = 60.0, 20, 5.0, 200
+SESSIONS = 5000  # of which wrong tries are remembered, and as many addresses
+BROWSERS = 100  # that were right and are remembered
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that look alike
 say = words("engine.teacher_secret")
 
@@ -103,8 +107,10 @@ def _make(file: Path) -> str:
 
 
 class Guard:
-    """Compares what people type with the secret; wrong tries make a session, and all together, wait.
+    """Compares what people type with the secret; wrong tries make a session, and its whole address, wait.
 
+    Whoever guesses on and on must not keep the teacher out: what they did at one address is no wait at
+    another, such as the machine itself, and a browser that was right before waits for its own tries alone.
     One object serves all sessions of a server.
 
     Args:
@@ -117,8 +123,9 @@ class Guard:
         self._clock = clock
         self._lock = threading.Lock()
         self._of: dict[str, tuple[int, float]] = {}  # session: wrong tries, and until when it has to wait
-        self._wrong: deque[float] = deque(maxlen=MOST_IN_WINDOW)
-        self._last = float("-inf")  # when a try was looked at last
+        self._at: dict[str, deque[float]] = {}  # address: when its newest wrong tries were
+        self._together: deque[float] = deque(maxlen=MOST_TOGETHER)
+        self._right: dict[tuple[bytes, str], None] = {}  # secret and browser, the newest last
 
     def mark(self) -> str:
         """Changes when the secret does, and doesn't give it away: who was right before has to show it anew.
@@ -128,42 +135,64 @@ class Guard:
         """
         return _digest(f"mark {secret_of(self.home)}").hex()
 
-    def check(self, typed: str, session: str) -> None:
+    def check(self, typed: str, session: str, *, address: str = "", browser: str = "") -> None:
         """See whether somebody knows the secret.
 
         Args:
             typed: what they gave.
             session: who they are, as far as the server knows.
+            address: from where they come; "" for the machine itself.
+            browser: a word that only this browser knows, or a fingerprint of it; "" if it has none.
 
         Raises:
-            TooSoonError: one sentence, if they, or all people together, guessed too often.
+            TooSoonError: one sentence, if they, or all people at their address, guessed too often.
             WrongSecretError: one sentence, if it is not the secret.
             ValueError: as `secret_of`.
         """
-        kept = secret_of(self.home)
+        kept = _digest(secret_of(self.home))
         with self._lock:
             now = self._clock()
-            if (left := self._wait(session, now)) > 0:
+            if (left := self._wait(session, address, (kept, browser), now)) > 0:
                 raise TooSoonError(say("too_soon", n=max(1, round(left))))
-            self._last = now
-            right = secrets.compare_digest(_digest(typed.strip()[:LONGEST]), _digest(kept))
-            if right:
+            if secrets.compare_digest(_digest(typed.strip()[:LONGEST]), kept):
                 self._of.pop(session, None)
+                _remember(self._right, (kept, browser), None, BROWSERS)
                 return
-            tries = self._of.pop(session, (0, now))[0] + 1
-            pause = min(MOST_WAIT, 2.0 ** (tries - FREE)) if tries > FREE else 0.0
-            self._of[session] = (tries, now + pause)
-            while len(self._of) > SESSIONS:
-                self._of.pop(next(iter(self._of)))
-            self._wrong.append(now)
+            tries = self._note(session, address, now)
         plain_log.warning("wrong teacher secret", home=self.home, tries=tries)
         raise WrongSecretError(say("wrong"))
 
-    def _wait(self, session: str, now: float) -> float:
+    def _note(self, session: str, address: str, now: float) -> int:
+        """Remember a wrong try; gives the number of those of this session."""
+        tries = self._of.get(session, (0, now))[0] + 1
+        pause = min(MOST_WAIT, 2.0 ** (tries - FREE)) if tries > FREE else 0.0
+        _remember(self._of, session, (tries, now + pause), SESSIONS)
+        lately = self._at.get(address) or deque(maxlen=MOST_IN_WINDOW)
+        lately.append(now)
+        _remember(self._at, address, lately, SESSIONS)
+        self._together.append(now)
+        return tries
+
+    def _wait(self, session: str, address: str, known: tuple[bytes, str], now: float) -> float:
         """Seconds until the next try of this session is looked at."""
         own = self._of.get(session, (0, now))[1] - now
-        busy = len(self._wrong) == MOST_IN_WINDOW and now - self._wrong[0] < WINDOW
-        return max(own, self._last + PAUSE - now if busy else 0.0)
+        lately = self._at.get(address)
+        if not lately or (known[1] and known in self._right):
+            return own
+        pauses = [own]
+        if len(lately) == MOST_IN_WINDOW and now - lately[0] < WINDOW:
+            pauses.append(lately[-1] + PAUSE - now)
+        if len(self._together) == MOST_TOGETHER and now - self._together[0] < WINDOW:
+            pauses.append(lately[-1] + WINDOW - now)
+        return max(pauses)
+
+
+def _remember(kept: dict[Any, Any], key: Any, value: Any, most: int) -> None:
+    """Put an entry at the end; the oldest goes."""
+    kept.pop(key, None)
+    kept[key] = value
+    while len(kept) > most:
+        kept.pop(next(iter(kept)))
 
 
 def _digest(word: str) -> bytes:

@@ -18,6 +18,18 @@ FLOAT = 4  # bytes of a number
 KEPT = 2  # checkpoints of a large model
 
 
+class NoRoomError(ValueError):
+    """The disk is too full.
+
+    Attributes:
+        missing: bytes that would have to be free besides.
+    """
+
+    def __init__(self, sentence: str, missing: int) -> None:
+        super().__init__(sentence)
+        self.missing = missing
+
+
 @dataclass(frozen=True)
 class Need:
     """Bytes that a run needs at once.
@@ -127,12 +139,12 @@ def check_disk(folder: Path, model: ModelConfig, train: TrainConfig) -> None:
     """Refuse a run of a large model whose checkpoints don't fit the disk.
 
     Raises:
-        ValueError: with what is needed and what there is.
+        NoRoomError: with what is needed and what there is.
     """
     if is_large(model):
         needed, there = (KEPT + 1) * checkpoint_bytes(model, train), free_disk(folder)
         if needed > there:
-            raise ValueError(say("no_disk", need=needed / 1e9, there=there / 1e9))
+            raise NoRoomError(say("no_disk", need=needed / 1e9, there=there / 1e9), needed - there)
 
 
 def large_notice(model: ModelConfig, train: TrainConfig) -> str:

@@ -18,7 +18,7 @@ FLOORS = (
     "config tokens tokenizer tokenizers vocabularies ranks download token_costs metrics windows compact "
     "rules rule_effects exercise typed marking lattice reading verdict folders owners progress classes "
     "records energy processes cache recorder rotary seed_spread setting_checks first_weights hub_files "
-    "pair_files framing hub_bpe hub_tokenizer hub_frame hub_vocabulary hub_words hub_settings hub_shapes "
+    "pair_files turns framing hub_bpe hub_tokenizer hub_frame hub_vocabulary hub_words hub_settings hub_shapes "
     "hub_layout hub_families hub_plan trace_size view chat memory "
     "shelf parameter_parts refused "
     "hub_offer hub_remote hub_download hub_worker gguf_file gguf_tokenizer gguf_llama wheel smollm2 "

@@ -10,7 +10,7 @@ from engine import experiments
 from engine.outcomes import Outcome, label_name, newest, outcomes
 from engine.plan import Timing
 from ui import resources, session
-from ui.components import live_curve
+from ui.components import curve_code, live_curve
 from ui.experiment_words import words_of
 from ui.words import STATES, duration, literal, state_name
 from wording import words
@@ -116,6 +116,8 @@ def show_problem() -> None:
 
 def watch(study: str, own: "list[RunInfo]", *, curves: bool) -> None:
     """The runs as they learn, anew each second; without curves they give nothing away."""
+    for name in ("clm", "mlm") if study == "objectives" else (study,):
+        curve_code(_curve_key(name))
     st.fragment(_live, run_every=POLL_SECONDS)(study, _standing(own), curves)
 
 
@@ -129,7 +131,7 @@ def _live(study: str, standing: tuple[tuple[str, str], ...], curves: bool) -> No
         st.rerun()  # a run ended or began: other buttons, or the result
     _progress(own)
     if curves:
-        draw_curves(study, outcomes(resources.run_store(), own))
+        draw_curves(study, outcomes(resources.run_store(), own), with_code=False)
 
 
 def _progress(own: "list[RunInfo]") -> None:
@@ -172,30 +174,35 @@ def curve_lines(study: str, runs: list[Outcome]) -> tuple[list[tuple[str, list[i
     return lines, title
 
 
-def draw_curves(study: str, runs: list[Outcome]) -> None:
+def _curve_key(name: str) -> str:
+    """Of the curve of a study, or of an objective."""
+    return f"experiments_live_{name}"
+
+
+def draw_curves(study: str, runs: list[Outcome], *, with_code: bool = True) -> None:
     """How the runs learn; the two objectives each on axes of their own."""
     if study == "objectives":
         for column, run in zip(st.columns(2), runs, strict=False):
             with column:
-                _one_curve(run)
+                _one_curve(run, with_code)
         return
     lines, title = curve_lines(study, runs)
     floor = next((run.floor for run in runs if run.floor == run.floor), None)
     marks = [viz.Reference(floor, say("the_floor"), "floor")] if floor and study != "tokenizer" else []
     series = [viz.Series(name, x, y, f"run {i}") for i, (name, x, y) in enumerate(lines)]
     live_curve(
-        series, marks, key=f"experiments_live_{study}", y_title=title, height=300,
+        series, marks, key=_curve_key(study), y_title=title, height=300, with_code=with_code,
         log_y=study == "learning-rate", perplexity_axis=False,
         unit=say("bits_per_byte") if study == "tokenizer" else None,
     )  # fmt: skip
 
 
-def _one_curve(run: Outcome) -> None:
+def _one_curve(run: Outcome, with_code: bool) -> None:
     objective = run.model.objective
     marks = [viz.Reference(run.floor, say("its_floor"), "floor")] if run.floor == run.floor else []
     st.markdown(f"**{literal(run.name)}**")
     live_curve(
         [viz.Series(say("loss_on_fresh"), *run.line("val_loss"), role="valid")], marks,
-        key=f"experiments_live_{objective}", objective=objective, height=280,
+        key=_curve_key(objective), objective=objective, height=280, with_code=with_code,
         y_title=say("loss_per_token") if objective == "clm" else say("loss_per_hidden_token"),
     )  # fmt: skip

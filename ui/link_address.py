@@ -9,6 +9,8 @@ import streamlit as st
 from ui import address
 
 LONGEST = 4000  # characters of a link; proxies and chat programs cut longer ones
+LONGEST_SENDER = 100  # characters of an address that somebody came from
+FORWARDED = ("X-Forwarded-For", "Forwarded", "X-Real-Ip", "Via")  # what proxies add
 
 
 def base() -> str:
@@ -33,6 +35,20 @@ def is_local(url: str) -> bool:
 def serves_only_here() -> bool:
     """Whether the server answers only this machine. One that answers all can be called localhost, too."""
     return is_local(f"http://{st.get_option('server.address') or '0.0.0.0'}")
+
+
+def sender() -> str:
+    """From where this session's browser came; "" for this machine itself.
+
+    Behind a proxy on this machine it is what the proxy says: uvicorn takes that from no other machine.
+    """
+    told = next((st.context.headers.get(name) for name in FORWARDED if st.context.headers.get(name)), "")
+    return str(st.context.ip_address or told or "")[:LONGEST_SENDER]
+
+
+def from_here() -> bool:
+    """Whether whoever looks sits at this machine: no other machine and no proxy is between."""
+    return not sender() and is_local(f"http://{st.context.headers.get('Host') or '0.0.0.0'}")
 
 
 def lan() -> str | None:

@@ -38,7 +38,9 @@ def draw(text: str) -> None:
     try:
         corpus = _corpus(text)
         usable(corpus)
-        history = learned(corpus, int(st.session_state[SIZE]))
+        history = learned(
+            corpus, min(max(int(st.session_state[SIZE]), SMALLEST), LARGEST)
+        )  # it may be forged
     except texts.UnknownEncoding:
         history = None  # asked beside the file
     except ValueError as error:

@@ -15,7 +15,7 @@ from engine import reading
 from engine.reading import Line, Record
 from ui import resources, session
 from ui.cells import table_csv
-from ui.components import live_curve
+from ui.components import curve_code, live_curve
 from ui.words import counted
 from wording import words
 
@@ -64,6 +64,15 @@ def choose() -> str:
     )
 
 
+def prepare(run_id: str) -> None:
+    """Put what draws the curve on the page, before the part that is drawn anew each second."""
+    curve_code(_curve_key(run_id))
+
+
+def _curve_key(run_id: str) -> str:
+    return f"training_curve_{run_id}"
+
+
 def draw(
     info: "RunInfo",
     records: list[Record],
@@ -92,7 +101,8 @@ def draw(
     live_curve(
         series,
         references(info, records, name),
-        key=f"training_curve_{info.id}",
+        key=_curve_key(info.id),
+        with_code=False,
         objective=info.model.objective,
         y_title=y_title(name, info.measure),
         unit=say(f"unit.{name}"),

@@ -12,7 +12,7 @@ from engine import reading, retention
 from engine.parameter_parts import parameter_count
 from engine.reading import Reading, Record
 from engine.verdict import Verdict, verdict
-from ui import resources, run_curve, run_lesson, run_player
+from ui import resources, run_curve, run_lesson, run_player, session
 from ui.components import live_curve
 from ui.vocabularies import called
 from ui.words import STATES, day, duration, literal, objective_name, state_name
@@ -42,6 +42,7 @@ def watch(info: "RunInfo", below: DeltaGenerator) -> None:
         info: the run.
         below: place further down for what it writes and the worked numbers.
     """
+    run_curve.prepare(info.id)
     st.fragment(_draw, run_every=POLL_SECONDS.get(info.state))(info.id, _standing(info), below)
 
 
@@ -79,7 +80,10 @@ def _draw(run_id: str, standing: tuple[str, str, int | None], below: DeltaGenera
         st.caption(_facts(info))
         if now is not None and (why := _why_training_is_higher(info, now)):
             st.caption(why)
-        run_lesson.samples(records)
+        if info.may_read(session.owner()):
+            run_lesson.samples(records)
+        else:
+            st.caption(say("not_yours_to_read"))
         if now is not None:
             run_lesson.worked(info, records, now)
 

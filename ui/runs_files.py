@@ -101,7 +101,8 @@ def _zip(run_id: str) -> bytes:
 
 
 def _rename(run_id: str) -> None:
-    run_choice.attempt("rename", run_id, name=str(st.session_state[f"runs_name_{run_id}"]))
+    if typed := st.session_state.get(f"runs_name_{run_id}"):
+        run_choice.attempt("rename", run_id, name=str(typed))
 
 
 def _delete(run_id: str, others: Sequence[str]) -> None:

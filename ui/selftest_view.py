@@ -1,5 +1,6 @@
 """The self-test on the screen: one line that says it all, what is not fine with a way out, then the rest."""
 
+import math
 from collections.abc import Sequence
 
 import streamlit as st
@@ -49,15 +50,18 @@ def _draw(polled: bool) -> None:
         done, total = len(job.results), max(job.total, 1)
         now = say("at", what=what(job.at)) if job.at else say("going_on")
         st.progress(min(done / total, 1.0), text=say("progress", now=now, done=done, total=total))
+    left = selftest_job.pause()
     st.button(
-        say("again" if last else "begin"), key="selftest_start", type="primary", disabled=job is not None,
-        icon=":material/play_arrow:", on_click=_start,
+        say("again" if last else "begin"), key="selftest_start", type="primary", icon=":material/play_arrow:",
+        disabled=job is not None, on_click=_start, help=say("wait", n=math.ceil(left)) if left else None,
     )  # fmt: skip
     if last is not None:
         _results(last)
 
 
 def _start() -> None:
+    if (left := selftest_job.pause()) > 0:
+        st.toast(say("wait", n=math.ceil(left)), icon=":material/hourglass_empty:")
     selftest_job.start()
 
 

@@ -19,10 +19,20 @@ from ui import resources
 ERRORS = "streamlit.error_util"  # the logger of errors in pages; `logger.enableRich` would pass it by
 
 
-@st.cache_resource(show_spinner=False)
+# Data folders of this process that were begun with. No cache of Streamlit's: any browser may empty those.
+_BEGUN: set[Path] = set()
+
+
 def begin() -> None:
     """Note that this server began, and listen; once in its life."""
-    home, room = resources.home().absolute(), memory()
+    home = resources.home().absolute()
+    if home not in _BEGUN:
+        _BEGUN.add(home)
+        _begin(home)
+
+
+def _begin(home: Path) -> None:
+    room = memory()
     bound = f"{st.get_option('server.address') or 'all'}:{st.get_option('server.port')}"
     plain_log.info(
         "server started", home=home, version=loupe_version(), process=os.getpid(), address=bound,

@@ -3,7 +3,6 @@
 from contextlib import suppress
 from pathlib import Path
 
-import streamlit as st
 from filelock import FileLock
 
 from engine import retention, run_bin, teacher_secret
@@ -13,13 +12,19 @@ from wording import words
 say = words("ui.server_start")
 
 
+# Data folders of this process that were begun with. No cache of Streamlit's: any browser may empty those.
+_BEGUN: set[Path] = set()
+
+
 def begin() -> None:
     """Do it, unless this server did. The frame does this first."""
-    _begin(str(resources.home().absolute()))
+    home = resources.home().absolute()
+    if home not in _BEGUN:
+        _BEGUN.add(home)
+        _begin(home)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _begin(home: str) -> bool:
+def _begin(home: Path) -> None:
     try:
         teacher_secret.secret_of(home)
     except ValueError as error:
@@ -28,8 +33,7 @@ def _begin(home: str) -> bool:
         if not teacher_secret.from_environment():
             print(say("where", file=teacher_secret.path(home)), flush=True)
     with suppress(OSError):  # a folder that can't be written: pages say so where it matters
-        tidy(Path(home))
-    return True
+        tidy(home)
 
 
 def tidy(home: Path) -> None:

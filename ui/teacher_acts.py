@@ -1,7 +1,8 @@
 """What the teacher of a server does with anybody's runs. Nothing happens for who did not give the secret."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import streamlit as st
 
@@ -18,21 +19,33 @@ say = words("ui.teacher_acts")
 def stop(run_ids: Sequence[str]) -> None:
     """Stop runs with a checkpoint. For `on_click`."""
     if teacher_gate.is_teacher():
-        resources.run_store().stop_for_teacher(*run_ids)
+        with _told():
+            resources.run_store().stop_for_teacher(*run_ids)
 
 
 def stop_all() -> None:
     """Stop everything that runs or waits. For `on_click`."""
     if teacher_gate.is_teacher():
-        stop([info.id for info in resources.run_store().list() if info.active])
+        with _told():
+            stop([info.id for info in resources.run_store().list() if info.active])
 
 
 def let_begin(allowed: bool) -> None:
     """Let new runs begin, or only wait. For callbacks."""
     if teacher_gate.is_teacher():
-        new_runs.let_begin(resources.home(), allowed)
-        if allowed:
-            resources.run_store().pump()
+        with _told():
+            new_runs.let_begin(resources.home(), allowed)
+            if allowed:
+                resources.run_store().pump()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """A disk that is full or can't be written becomes a sentence on the page."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        run_choice.problem(say("not_done", why=getattr(error, "strerror", None) or str(error)))
 
 
 def delete(run_ids: Sequence[str]) -> None:

@@ -4,8 +4,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine import teacher_secret
+from engine.owners import owner_hash
 from engine.teacher_secret import Guard
-from ui import link_address, resources
+from ui import link_address, resources, session
 from ui.words import literal
 from wording import words
 
@@ -72,7 +73,7 @@ def _where() -> str:
     """Where the secret stands; whoever sits at the machine itself is told the whole path."""
     if teacher_secret.from_environment():
         return say("chosen", variable=teacher_secret.VARIABLE)
-    if link_address.serves_only_here():
+    if link_address.from_here():
         return say("file_here", file=literal(str(teacher_secret.path(resources.home()))))
     return say("file", name=teacher_secret.FILE)
 
@@ -82,7 +83,8 @@ def _try(key: str) -> None:
     st.session_state[key] = ""  # it stays neither here nor in the browser
     ctx = get_script_run_ctx()
     try:
-        _guard().check(typed, ctx.session_id if ctx else "")
+        who = ctx.session_id if ctx else ""
+        _guard().check(typed, who, address=link_address.sender(), browser=owner_hash(session.owner()))
         st.session_state[_GIVEN] = _right()
     except ValueError as error:
         st.session_state[_PROBLEM] = str(error)

@@ -14,14 +14,23 @@ from ui import own_tokenizers
 from ui import training_settings as settings
 from ui.lesson import literal
 from ui.text_choice import usable
-from ui.training_settings import CUSTOM, RATES, SHAPE, fill, key, value
+from ui.training_settings import (
+    CUSTOM,
+    LARGEST_VOCABULARY,
+    RATES,
+    SHAPE,
+    SMALLEST_VOCABULARY,
+    fill,
+    key,
+    value,
+)
 from ui.words import OBJECTIVES, duration, objective_name
 from viz import format_count, visible
 from wording import words
 
 say = words("ui.training_form")
 
-LARGEST_STEPS, LARGEST_VOCABULARY = 100_000, 8192
+LARGEST_STEPS = 100_000
 
 
 def draw() -> None:
@@ -73,7 +82,7 @@ def _vocabulary() -> None:
         return
     size.number_input(
         say("label.vocab_size"),
-        256,
+        SMALLEST_VOCABULARY,
         LARGEST_VOCABULARY,
         step=128,
         key=key("vocab_size"),

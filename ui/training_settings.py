@@ -32,6 +32,7 @@ say = words("ui.training_settings")
 RATES = LEARNING_RATES
 CUSTOM = "custom"
 MOST_HEADS = 16
+SMALLEST_VOCABULARY, LARGEST_VOCABULARY = 256, 8192
 SHAPE = ("n_layer", "n_head", "d_model", "context_length", "batch_size")
 TEXT = TextChoice("training", TEXTS)
 
@@ -150,7 +151,8 @@ def tokenizer(text: Corpus) -> Tokenizer:
     usable(text)
     if own_tokenizers.is_own(value("tokenizer")):
         return own_tokenizers.load(value("tokenizer"))
-    return _tokenizer(value("tokenizer"), int(value("vocab_size")), text.sha256, text)
+    size = min(max(int(value("vocab_size")), SMALLEST_VOCABULARY), LARGEST_VOCABULARY)  # it may be forged
+    return _tokenizer(value("tokenizer"), size, text.sha256, text)
 
 
 def plan(text: Corpus, vocabulary: Tokenizer) -> Plan:

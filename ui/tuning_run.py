@@ -11,7 +11,7 @@ from engine import corpus as texts
 from engine import reading
 from engine.reading import Record
 from ui import nav, resources, run_choice, run_curve, run_player, run_view, session
-from ui.components import live_curve
+from ui.components import curve_code, live_curve
 from ui.words import literal, state_name
 from wording import words
 
@@ -96,10 +96,15 @@ def head(aim: str, make: "Callable[[], RunSpec]", *, ready: bool) -> "RunInfo | 
 
 def watch(info: "RunInfo") -> None:
     """Draw the run, anew each second while it is active."""
+    curve_code(_curve_key(info.id))
     st.fragment(_draw, run_every=run_view.POLL_SECONDS.get(info.state))(info.id, _standing(info))
     with st.container(horizontal=True, vertical_alignment="center"):
         run_curve.take_away(info.id)
         nav.link("training", say("on_training_page"), run=info.id)
+
+
+def _curve_key(run_id: str) -> str:
+    return f"tuning_curve_{run_id}"
 
 
 def _standing(info: "RunInfo") -> tuple[str, str, int | None]:
@@ -127,7 +132,8 @@ def _draw(run_id: str, standing: tuple[str, str, int | None]) -> None:
     live_curve(
         _series(info, records),
         references(info),
-        key=f"tuning_curve_{run_id}",
+        key=_curve_key(run_id),
+        with_code=False,
         y_title=say("axis.preferences") if info.train.aim == "preferences" else say("axis.tokens"),
         perplexity_axis=info.train.aim != "preferences",
         height=HEIGHT,

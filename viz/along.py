@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from viz.attention import tick_labels
 from viz.curves import Reference, finite_or_gap, reference_line, round_ticks
+from viz.put import put_xaxes, put_yaxes
 from viz.text import escape, format_count, format_number, format_tick
 from viz.theme import (
     BESIDE_BAR,
@@ -33,7 +34,8 @@ def token_axis(fig: go.Figure, tokens: Sequence[str]) -> None:
     """Tokens along x at their positions; thinned when there are many."""
     n = len(tokens)
     places, names = tick_labels(tokens)
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         title_text=say("axis.token"),
         tickmode="array",
         tickvals=places,
@@ -138,7 +140,7 @@ def surprisal_bars(
             align="left",
         )
     token_axis(fig, tokens)
-    fig.update_yaxes(title_text=say("axis.surprisal", unit=unit), rangemode="tozero", range=[0, top * 1.15])
+    put_yaxes(fig, title_text=say("axis.surprisal", unit=unit), rangemode="tozero", range=[0, top * 1.15])
     worst = int(np.nanargmax(y)) if np.isfinite(y).any() else None
     alt = say("alt.surprisal", tokens=len(tokens), unit=unit)
     if worst is not None:
@@ -182,7 +184,8 @@ def running_perplexity(
     seen = [*good.tolist(), *([floor] if floor is not None else []), 1.0]
     ticks = round_ticks(min(seen), max(seen) * 1.4)
     token_axis(fig, tokens)
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         title_text=say("axis.running", name=name),
         type="log",
         range=[math.log10(min(seen) * 0.9), math.log10(max(seen) * 1.4)],
@@ -227,8 +230,8 @@ def kl_bars(
     )
     token_axis(fig, tokens)
     top = float(y[known].max()) if known.any() else 1.0
-    fig.update_xaxes(title_text=say("axis.after"))
-    fig.update_yaxes(nticks=5, title_text=say("axis.divergence", unit=unit), range=[0, top * 1.2 or 1.0])
+    put_xaxes(fig, title_text=say("axis.after"))
+    put_yaxes(fig, nticks=5, title_text=say("axis.divergence", unit=unit), range=[0, top * 1.2 or 1.0])
     alt = say("alt.divergence", tokens=int(known.sum()), unit=unit)
     if known.any():
         worst = int(np.nanargmax(y))
@@ -293,7 +296,7 @@ def surprisal_by_block(surprisal: ArrayLike, *, unit: str = "nats", first: int =
         showarrow=False, align="left",
     )  # fmt: skip
     title = say("axis.blocks", size=format_count(size)) if size > 1 else say("axis.position")
-    fig.update_xaxes(title_text=title, nticks=8)
-    fig.update_yaxes(title_text=say("axis.surprisal", unit=unit), rangemode="tozero")
+    put_xaxes(fig, title_text=title, nticks=8)
+    put_yaxes(fig, title_text=say("axis.surprisal", unit=unit), rangemode="tozero")
     alt = say("alt.along", tokens=format_count(len(y)), unit=unit, mean=format_number(mean))
     return finish(fig, height=300, alt=alt, showlegend=False, margin_r=56)

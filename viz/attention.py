@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.put import put, put_xaxes, put_yaxes
 from viz.text import clip, escape, format_prob
 from viz.theme import (
     HATCH,
@@ -64,14 +65,16 @@ def _square_axes(fig: go.Figure, tokens: Sequence[str], first: int = 0) -> None:
     places, names = tick_labels(tokens, first)
     common = {"tickmode": "array", "tickvals": places, "ticktext": names, "tickfont_family": MONO,
               "showgrid": False, "constrain": "domain", "ticks": ""}  # fmt: skip
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         range=[-0.5, n - 0.5],
         title_text=say("axis.key"),
         side="top",
         tickangle=-45 if n <= SLANTED else -90,
         **common,
     )
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         range=[n - 0.5, -0.5],  # not by itself: points to press would ask for more room
         title_text=say("axis.query"),
         scaleanchor="x",
@@ -233,7 +236,7 @@ def attention_map(
             frame_cells(fig, (key, key), (query, query), color, width=5)
     if press and n <= MAX_PRESSED:
         fig.add_trace(cell_points(_pair_hover(tokens, shown, first, window).tolist()))
-        fig.update_layout(hovermode="closest", hoverdistance=-1)
+        put(fig, hovermode="closest", hoverdistance=-1)
     _square_axes(fig, tokens, first)
     alt = say("alt.map", n=n)
     if n:
@@ -245,7 +248,8 @@ def attention_map(
         )  # fmt: skip
     height = _height(tokens, first, width)
     finish(fig, height=height, alt=alt, width=width, margin_r=_room_at_the_right(tokens))
-    return fig.update_xaxes(title_standoff=_STANDOFF)
+    put_xaxes(fig, title_standoff=_STANDOFF)
+    return fig
 
 
 def mask_matrix(
@@ -302,4 +306,5 @@ def mask_matrix(
     if query is not None:
         alt += " " + say("alt.framed", token=tokens[query], position=query)
     finish(fig, height=side, alt=alt, width=side, margin_r=_room_at_the_right(tokens))
-    return fig.update_xaxes(title_standoff=_STANDOFF)
+    put_xaxes(fig, title_standoff=_STANDOFF)
+    return fig

@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import (
     DIVERGING_COLORS,
@@ -218,7 +219,8 @@ def _table_axes(
             )
         )
         heads.append(title)
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         tickvals=list(range(len(heads))),
         ticktext=[escape(head) for head in heads],
         title_text=escape(x_title),
@@ -227,7 +229,8 @@ def _table_axes(
         showgrid=False,
         ticks="",
     )
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         tickvals=list(range(len(rows))),
         ticktext=[escape(clip(row, 10)) for row in rows],
         tickfont_family=MONO,

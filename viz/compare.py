@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from viz.along import block_means, point_hover, token_axis
 from viz.attention import tick_positions
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number
 from viz.theme import (
     BESIDE_BAR,
@@ -35,8 +36,8 @@ def _piece_axis(fig: go.Figure, pieces: Sequence[str], first: int) -> None:
     token_axis(fig, pieces)
     places = tick_positions(len(pieces))
     if len(places) < len(pieces):
-        fig.update_xaxes(ticktext=[escape(f"{i + first} {clip(pieces[i], 9)}") for i in places])
-    fig.update_xaxes(tickvals=[i + first for i in places], range=[first - 0.6, first + len(pieces) - 0.4])
+        put_xaxes(fig, ticktext=[escape(f"{i + first} {clip(pieces[i], 9)}") for i in places])
+    put_xaxes(fig, tickvals=[i + first for i in places], range=[first - 0.6, first + len(pieces) - 0.4])
 
 
 def difference_bars(
@@ -93,16 +94,17 @@ def difference_bars(
     )
     if size == 1:
         _piece_axis(fig, pieces, first)
-        fig.update_xaxes(title_text=say(f"axis.{place}"))
+        put_xaxes(fig, title_text=say(f"axis.{place}"))
     else:
-        fig.update_xaxes(title_text=say(f"axis_of_means.{place}", size=format_count(size)), nticks=8)
+        put_xaxes(fig, title_text=say(f"axis_of_means.{place}", size=format_count(size)), nticks=8)
     fig.add_hline(y=0, line={"color": NEUTRAL, "width": 1})
     for side, (name, edge) in enumerate(((names[1], "top"), (names[0], "bottom"))):
         fig.add_annotation(
             x=1, xref="x domain", xanchor="right", y=1 - side, yref="y domain", yanchor=edge,
             text=say("better", name=escape(name)), showarrow=False,
         )  # fmt: skip
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         title_text=say("axis_of_difference", a=escape(names[0]), b=escape(names[1]), unit=unit),
         range=[-1.35 * top, 1.35 * top],
     )

@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import FONT_SIZE, INK, NEUTRAL, finish, objective_color
 from wording import words
@@ -52,13 +53,14 @@ def similarity_lines(cosines: Mapping[str, ArrayLike], *, layer: int | None = No
         )
     if layer is not None:
         fig.add_vline(x=layer, line={"color": NEUTRAL, "width": 1, "dash": "dot"})
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         title_text=say("after_block"),
         tickvals=list(range(n)),
         ticktext=[say("embedding"), *(str(i) for i in range(1, n))],
         range=[-0.3, n - 0.7],
     )
-    fig.update_yaxes(title_text=say("cosine_two_vectors"), range=[low - 0.05, 1.08])
+    put_yaxes(fig, title_text=say("cosine_two_vectors"), range=[low - 0.05, 1.08])
     ends = ", ".join(
         f"{say(f'kind.{kind}')} {format_number(float(np.asarray(values)[-1]))}"
         for kind, values in cosines.items()
@@ -128,8 +130,8 @@ def use_map(
             )
         )  # fmt: skip
     first, second = (100 * share for share in shares)
-    fig.update_xaxes(title_text=say("first_direction", share=first), showticklabels=False, showgrid=False)
-    fig.update_yaxes(title_text=say("second_direction", share=second), showticklabels=False, showgrid=False)
+    put_xaxes(fig, title_text=say("first_direction", share=first), showticklabels=False, showgrid=False)
+    put_yaxes(fig, title_text=say("second_direction", share=second), showticklabels=False, showgrid=False)
     alt = say("map_of_uses", n=len(groups), most=order[0]) if order else say("map_of_no_use")
     legend = {"orientation": "h", "y": -0.14, "yanchor": "top", "x": 0, "font": {"size": FONT_SIZE}}
     return finish(fig, height=400, alt=alt, showlegend=True, legend=legend)

@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import BESIDE_BAR, CAUSAL, MODEL, MONO, NEUTRAL, finish
 from wording import words
@@ -54,11 +55,12 @@ def cosine_bars(
     labels = [escape(clip(name, 16)) for name in names]
     if far:
         places, labels = [*places, len(near)], [*labels, "⋮"]
-    fig.update_yaxes(
-        tickvals=places, ticktext=labels, tickfont_family=MONO, range=[n - 0.5, -0.5], showgrid=False
+    put_yaxes(
+        fig, tickvals=places, ticktext=labels, tickfont_family=MONO, range=[n - 0.5, -0.5], showgrid=False
     )
     low = float(values.min()) if len(values) else 0.0
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         title_text=say("cosine"),
         range=[low - 0.22 if low < 0 else -0.1, 1.15],
         tickvals=[-1, -0.5, 0, 0.5, 1],

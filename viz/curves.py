@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.put import put, put_xaxes, put_yaxes
 from viz.text import escape, format_number, format_tick
 from viz.theme import (
     MODEL,
@@ -140,7 +141,8 @@ def _perplexity_axis(fig: go.Figure, low: float, high: float, name: str, log_y: 
     """A second scale on the right: the same heights read as exp(loss)."""
     ticks = round_ticks(math.exp(max(low, 0.0)), math.exp(min(high, 80.0)))
     fig.add_trace(go.Scatter(x=[None], y=[None], yaxis="y2", showlegend=False, hoverinfo="skip"))
-    fig.update_layout(
+    put(
+        fig,
         yaxis2={
             "overlaying": "y",
             "matches": "y",
@@ -150,7 +152,7 @@ def _perplexity_axis(fig: go.Figure, low: float, high: float, name: str, log_y: 
             "tickvals": [math.log(p) for p in ticks if p > 1 or not log_y],
             "ticktext": [format_tick(p) for p in ticks if p > 1 or not log_y],
             "showgrid": False,
-        }
+        },
     )
 
 
@@ -224,13 +226,13 @@ def loss_curve(
     low, high = (min(seen), max(seen)) if seen else (0.0, 1.0)
     pad = 0.08 * (high - low or 1.0)
     low, high = (max(low * 0.85, 1e-6), high * 1.15) if log_y else (low - 1.3 * pad, high + 1.3 * pad)
-    fig.update_xaxes(title_text=say("step"))
-    fig.update_yaxes(title_text=say("loss_axis"), range=[low, high])
+    put_xaxes(fig, title_text=say("step"))
+    put_yaxes(fig, title_text=say("loss_axis"), range=[low, high])
     if log_x:
         last_step = max((float(t.x[-1]) for t in fig.data if t.x is not None and len(t.x)), default=10.0)
-        fig.update_xaxes(type="log", **_log_ticks(1, max(last_step, 2)))
+        put_xaxes(fig, type="log", **_log_ticks(1, max(last_step, 2)))
     if log_y:
-        fig.update_yaxes(type="log", range=[math.log10(low), math.log10(high)], **_log_ticks(low, high))
+        put_yaxes(fig, type="log", range=[math.log10(low), math.log10(high)], **_log_ticks(low, high))
     if perplexity_axis:
         _perplexity_axis(fig, low, high, perplexity_name(objective), log_y)
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}

@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number, format_prob
 from viz.theme import (
     BESIDE_BAR,
@@ -55,15 +56,15 @@ def _check_total(probs: np.ndarray, tail: float, name: str) -> None:
         raise ValueError(say("not_one", name=name, total=total))
 
 
-def _label_axis(fig: go.Figure, labels: Sequence[str], **where: int) -> None:
+def _label_axis(fig: go.Figure, labels: Sequence[str]) -> None:
     """Puts token labels on the y axis by place, first on top: equal labels stay apart."""
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         tickvals=list(range(len(labels))),
         ticktext=["<br>".join(escape(clip(line, 22)) for line in label.split("\n")) for label in labels],
         tickfont_family=MONO,
         range=[len(labels) - 0.5, -0.5],
         showgrid=False,
-        **where,
     )
 
 
@@ -142,7 +143,7 @@ def distribution_bars(
     room = 1.3
     if true_index is not None:  # beside a long bar the mark needs more room, also on a telephone
         room = 2.2 if given[0][true_index] > 0.6 * top else 1.75
-    fig.update_xaxes(title_text=escape(unit), range=[0, max(top, 1e-9) * room], tickvals=_ticks(top))
+    put_xaxes(fig, title_text=escape(unit), range=[0, max(top, 1e-9) * room], tickvals=_ticks(top))
     alt = [say("bars", unit=unit, n=len(labels))]
     if len(labels):
         alt.append(say("most_likely", token=labels[0], prob=format_prob(given[0][0])))
@@ -164,7 +165,7 @@ def _set_off(fig: go.Figure, row: int, k: int) -> None:
     frame_cells(fig, (0, k - 1), (row, row), CAUSAL, width=2)
     labels = list(fig.layout.yaxis.ticktext)
     labels[row] = f"<b>{labels[row]}</b>"
-    fig.update_yaxes(ticktext=labels)
+    put_yaxes(fig, ticktext=labels)
 
 
 def position_heatmap(
@@ -208,8 +209,9 @@ def position_heatmap(
     _label_axis(fig, [f"{t} {clip(token, 9)}" for t, token in enumerate(tokens)])
     if selected is not None and selected < n:
         _set_off(fig, selected, k)
-    fig.update_yaxes(title_text=say("after"))
-    fig.update_xaxes(
+    put_yaxes(fig, title_text=say("after"))
+    put_xaxes(
+        fig,
         title_text=say("rank_framed" if right else "rank"),
         tickvals=list(range(k)),
         ticktext=[str(j + 1) for j in range(k)],

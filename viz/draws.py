@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.distributions import _ROW, _label_axis, _tail_label, _ticks
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import FONT_SIZE, HATCH, INK, MODEL, NEUTRAL, TRUE, finish
 from wording import words
@@ -75,8 +76,8 @@ def draw_line(
     fig.add_shape(type="line", x0=u, x1=u, y0=-0.62, y1=0.5, line={"color": MODEL, "width": 3})
     side = "left" if u < 0.15 else "right" if u > 0.85 else "center"
     fig.add_annotation(x=u, y=0.5, text=f"<b>u = {u:.4f}</b>", showarrow=False, yshift=12, xanchor=side)
-    fig.update_xaxes(range=[0, 1], title_text=say("axis.line"), nticks=6)
-    fig.update_yaxes(visible=False, range=[-0.62, 1.0])
+    put_xaxes(fig, range=[0, 1], title_text=say("axis.line"), nticks=6)
+    put_yaxes(fig, visible=False, range=[-0.62, 1.0])
     alt = say("alt.line", u=format_number(u, 4), label=labels[chosen])
     return finish(fig, height=132, alt=alt, showlegend=False)
 
@@ -155,7 +156,7 @@ def count_bars(
     )  # fmt: skip
     _label_axis(fig, rows)
     top = float(right.max(initial=1.0))
-    fig.update_xaxes(title_text=say("axis.counts", n=n), range=[0, top * 1.9], tickvals=_ticks(top))
+    put_xaxes(fig, title_text=say("axis.counts", n=n), range=[0, top * 1.9], tickvals=_ticks(top))
     outside = int((np.abs(came - due) > n_sd * sd + 1e-9).sum())
     alt = say("alt.counts", n=n, bars=len(rows), outside=outside, n_sd=n_sd)
     return finish(

@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.put import put, put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import (
     DIVERGING_COLORS,
@@ -78,12 +79,14 @@ def number_grid(
 def _labels(
     fig: go.Figure, rows: Sequence[str], columns: Sequence[str], x_title: str = "", y_title: str = ""
 ) -> None:
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         tickvals=list(range(len(columns))), ticktext=[escape(clip(name, 12)) for name in columns],
         tickfont_family=MONO, side="top", showgrid=False, range=[-0.5, len(columns) - 0.5],
         title_text=escape(x_title),
     )  # fmt: skip
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         tickvals=list(range(len(rows))), ticktext=[escape(clip(name, 14)) for name in rows],
         tickfont_family=MONO, showgrid=False, range=[len(rows) - 0.5, -0.5], title_text=escape(y_title),
     )  # fmt: skip
@@ -113,12 +116,14 @@ def window_map(ids: Sequence[str], starts: Sequence[int], length: int, *, last_s
         )  # fmt: skip
     fig.add_vline(x=last_start + 0.5, line={"color": NEUTRAL, "dash": "dot", "width": 2})
     step = max(1, -(-n // _WIDEST))
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         tickvals=list(range(0, n, step)), ticktext=[escape(clip(ids[i], 6)) for i in range(0, n, step)],
         tickfont_family=MONO, range=[-0.6, n - 0.4], showgrid=False, title_text=escape(say("window.x")),
         tickangle=0 if max(map(len, ids), default=0) < 4 else -60,
     )  # fmt: skip
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         tickvals=list(range(b)),
         ticktext=[escape(say("window.row", b=i, start=s)) for i, s in enumerate(starts)],
         range=[b - 0.5, -0.5], showgrid=False,
@@ -183,12 +188,12 @@ def curve_with_point(
             text=escape(level[1]), showarrow=False,
         )  # fmt: skip
     power = {"exponentformat": "power", "dtick": 1}
-    fig.update_xaxes(title_text=escape(x_title), **({"type": "log", **power} if log_x else {}))
-    fig.update_yaxes(
-        title_text=escape(y_title), **({"type": "log", "exponentformat": "power"} if log_y else {})
+    put_xaxes(fig, title_text=escape(x_title), **({"type": "log", **power} if log_x else {}))
+    put_yaxes(
+        fig, title_text=escape(y_title), **({"type": "log", "exponentformat": "power"} if log_y else {})
     )
     fig = finish(fig, height=330, alt=alt)
-    fig.update_layout(margin={"t": 24, "r": 16})
+    put(fig, margin={"t": 24, "r": 16})
     return fig
 
 
@@ -210,9 +215,10 @@ def power_bars(names: Sequence[str], exponents: Sequence[float], *, x_title: str
             hoverinfo="skip", showlegend=False,
         )
     )  # fmt: skip
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         tickvals=list(range(n)), ticktext=[escape(name).replace("\n", "<br>") for name in names],
         range=[n - 0.5, -0.5], showgrid=False,
     )  # fmt: skip
-    fig.update_xaxes(title_text=escape(x_title), range=[0, max(*exponents, 1.0) * 1.25])
+    put_xaxes(fig, title_text=escape(x_title), range=[0, max(*exponents, 1.0) * 1.25])
     return finish(fig, height=n * 64 + 70, alt=alt)

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from viz.curves import Reference, reference_line
+from viz.put import put_xaxes, put_yaxes
 from viz.text import escape, format_number
 from viz.theme import MODEL, NEUTRAL, TRUE, VALID, finish
 from wording import words
@@ -53,14 +54,15 @@ def loss_at(
     )
     seen = [*losses, *([floor] if floor is not None else [])]
     pad = 0.16 * ((max(seen) - min(seen)) or 0.1)
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         title_text=x_title,
         tickvals=x,
         ticktext=[_two_lines(name) for name in names],
         tickangle=0,
         range=[-0.4, len(names) - 0.6],
     )
-    fig.update_yaxes(title_text=say("last_loss_axis"), range=[min(seen) - pad, max(seen) + pad])
+    put_yaxes(fig, title_text=say("last_loss_axis"), range=[min(seen) - pad, max(seen) + pad])
     if floor is not None:
         reference_line(fig, Reference(floor, say("floor"), "floor"), log_y=False)
     said = ", ".join(f"{name} {format_number(v)}" for name, v in zip(names, losses, strict=True))
@@ -111,8 +113,8 @@ def leak_figure(
         )  # fmt: skip
     seen = [*leaked, *clean, *([floor] if floor is not None else [])]
     pad = 0.18 * ((max(seen) - min(seen)) or 0.1)
-    fig.update_xaxes(title_text=say("leak_axis"), tickvals=list(doses), range=[-9, 109])
-    fig.update_yaxes(title_text=say("perplexity"), range=[min(seen) - pad, max(seen) + pad])
+    put_xaxes(fig, title_text=say("leak_axis"), tickvals=list(doses), range=[-9, 109])
+    put_yaxes(fig, title_text=say("perplexity"), range=[min(seen) - pad, max(seen) + pad])
     if floor is not None:
         reference_line(fig, Reference(floor, say("true_source"), "floor"), log_y=False)
     ends = {
@@ -168,7 +170,7 @@ def two_measures(
                 ),
                 row=1, col=column,
             )  # fmt: skip
-    fig.update_yaxes(tickvals=y, ticktext=[escape(name) for name in names], range=[len(names) - 0.4, -0.6])
+    put_yaxes(fig, tickvals=y, ticktext=[escape(name) for name in names], range=[len(names) - 0.4, -0.6])
     said = ", ".join(f"{name} {format_number(v)}" for name, v in zip(names, per_byte, strict=True))
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
     fig = finish(

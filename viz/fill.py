@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number, format_prob
 from viz.theme import (
     BESIDE_BAR,
@@ -67,7 +68,8 @@ def fill_grid(
         for w, ok in enumerate(row):
             if ok:
                 frame_cells(fig, (w, w), (k, k), TRUE)
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         tickvals=list(range(len(ways))),
         ticktext=[escape(way).replace("\n", "<br>") for way in ways],
         tickangle=0,
@@ -75,7 +77,8 @@ def fill_grid(
         range=[-0.55, len(ways) - 0.45],
         showgrid=False,
     )
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         title_text=say("blank"),
         tickvals=list(range(len(places))),
         ticktext=[escape(f"{place} {clip(true, 8)}") for place, true in zip(places, hidden, strict=True)],
@@ -126,14 +129,15 @@ def right_shares(
             x=best, y=1, yref="paper", yanchor="bottom", xanchor="right",
             text=say("best_possible", share=format_number(best)), showarrow=False,
         )  # fmt: skip
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         tickvals=list(range(len(ways))),
         ticktext=[escape(way).replace("\n", "<br>") for way in ways],
         range=[len(ways) - 0.5, -0.5],
         showgrid=False,
     )
-    fig.update_xaxes(
-        title_text=say("share_with_interval"), range=[-0.02, 1.04], tickvals=[0, 0.25, 0.5, 0.75, 1]
+    put_xaxes(
+        fig, title_text=say("share_with_interval"), range=[-0.02, 1.04], tickvals=[0, 0.25, 0.5, 0.75, 1]
     )
     shares = np.asarray(right, np.float64).reshape(len(ways), 3)[:, 0]
     told = ", ".join(f"{_plain(way)} {format_prob(float(s))}" for way, s in zip(ways, shares, strict=True))
@@ -201,11 +205,12 @@ def gibbs_shares(
                 **BESIDE_BAR,
             )
         )
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         tickvals=list(range(len(labels))), ticktext=[escape(clip(label, 14)) for label in labels],
         tickfont_family=MONO, range=[len(labels) - 0.5, -0.5], showgrid=False,
     )  # fmt: skip
-    fig.update_xaxes(title_text=say("share"), range=[0, 1.25], tickvals=[0, 0.5, 1])
+    put_xaxes(fig, title_text=say("share"), range=[0, 1.25], tickvals=[0, 0.5, 1])
     told = ", ".join(
         f"{label} {format_prob(float(x))}" for label, x in zip(labels, np.asarray(drawn), strict=True)
     )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import BESIDE_BAR, MODEL, NEUTRAL, TRUE, finish
 from wording import words
@@ -44,9 +45,13 @@ def total_bars(kinds: Sequence[str], names: Sequence[str], totals: Sequence[floa
         )
     )  # fmt: skip
     top = max(totals, default=0.0) or 1.0
-    fig.update_xaxes(title_text=say("total"), range=[0, 1.2 * top], nticks=5)
-    fig.update_yaxes(
-        tickvals=y, ticktext=[escape(name) for name in names], range=[len(names) - 0.5, -0.5], showgrid=False
+    put_xaxes(fig, title_text=say("total"), range=[0, 1.2 * top], nticks=5)
+    put_yaxes(
+        fig,
+        tickvals=y,
+        ticktext=[escape(name) for name in names],
+        range=[len(names) - 0.5, -0.5],
+        showgrid=False,
     )
     said = ", ".join(f"{name} {format_number(x)}" for name, x in zip(names, totals, strict=True))
     return finish(fig, height=70 + 34 * len(names), alt=say("total_alt", said=said))
@@ -81,10 +86,11 @@ def running_lines(
                 hovertemplate="%{customdata}<extra>%{fullData.name}</extra>",
             )
         )  # fmt: skip
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         title_text=say("token"), tickvals=x, ticktext=[escape(clip(token, 8)) for token in tokens],
         range=[0.7, max(len(tokens), 2) + 0.3],
     )  # fmt: skip
-    fig.update_yaxes(title_text=say("total"), rangemode="tozero")
+    put_yaxes(fig, title_text=say("total"), rangemode="tozero")
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     return finish(fig, height=340, alt=say("lines_alt", n=len(tokens)), legend=legend)

@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number
 from viz.theme import CAUSAL, FONT_SIZE, INK, MODEL, MONO, NEUTRAL, finish
 from wording import words
@@ -61,8 +62,8 @@ def length_spread(
         x=at, y=1.06 * most, text=label, showarrow=False, yanchor="bottom",
         font={"family": MONO, "size": FONT_SIZE, "color": INK},
     )  # fmt: skip
-    fig.update_xaxes(title_text=say("length"))
-    fig.update_yaxes(title_text=say("how_many"), range=[-0.1 * most, 1.2 * most], rangemode="normal")
+    put_xaxes(fig, title_text=say("length"))
+    put_yaxes(fig, title_text=say("how_many"), range=[-0.1 * most, 1.2 * most], rangemode="normal")
     alt = say(
         "alt", n=format_count(len(sizes)), low=format_number(float(sizes.min())),
         high=format_number(float(sizes.max())), name=names[chosen], length=format_number(at),

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from viz.attention import tick_labels
 from viz.curves import Reference, finite_or_gap, reference_line
+from viz.put import put_xaxes, put_yaxes
 from viz.text import escape, format_number
 from viz.theme import FONT_SIZE, GRID, MASKED, MONO, NEUTRAL, finish, frame_cells, ink_on, objective_color
 from wording import words
@@ -94,11 +95,13 @@ def fate_map(
     if chosen is not None:
         frame_cells(fig, (0, n - 1), (chosen, chosen), NEUTRAL, width=2)
     places, labels = tick_labels(tokens, first)
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         tickvals=places, ticktext=labels, tickfont_family=MONO, tickangle=-60, side="bottom",
         range=[-0.5, n - 0.5], showgrid=False, title_text=say("token"),
     )  # fmt: skip
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         tickvals=list(range(e)),
         ticktext=[escape(name) for name in names],
         range=[e - 0.5, -0.5],
@@ -146,12 +149,13 @@ def paid_curve(
         reference_line(fig, Reference(floor, say("floor"), "floor"), log_y=False)
     low, high = np.log10(span[0]), np.log10(span[1])
     powers = range(int(np.ceil(low - 1e-9)), int(np.floor(high + 1e-9)) + 1)
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         type="log", title_text=escape(x_title), range=[low, high], gridcolor=GRID,
         tickvals=[10.0**k for k in powers], ticktext=[_short(10**k) for k in powers],
     )  # fmt: skip
     top = float(np.nanmax(y)) if len(y) and np.isfinite(y).any() else 1.0
-    fig.update_yaxes(title_text=escape(y_title).replace(" (", "<br>("), range=[-0.12 * top, 1.05 * top])
+    put_yaxes(fig, title_text=escape(y_title).replace(" (", "<br>("), range=[-0.12 * top, 1.05 * top])
     last = y[np.isfinite(y)]
     names = {"y": y_title, "x": x_title}
     alt = (

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.curves import round_ticks
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number, format_tick
 from viz.theme import BESIDE_BAR, MODEL, NEUTRAL, TRUE, finish
 from wording import words
@@ -43,8 +44,8 @@ def corpus_length(lengths: ArrayLike, cursor: int | None = None) -> go.Figure:
             name=say("tokens"),
         )
     )
-    fig.update_xaxes(title_text=say("merges"), range=[-0.02 * max(last, 1), 1.02 * max(last, 1)])
-    fig.update_yaxes(title_text=say("text_length"), rangemode="tozero", range=[0, 1.12 * y[0]])
+    put_xaxes(fig, title_text=say("merges"), range=[-0.02 * max(last, 1), 1.02 * max(last, 1)])
+    put_yaxes(fig, title_text=say("text_length"), rangemode="tozero", range=[0, 1.12 * y[0]])
     alt = say("curve", bytes=format_count(y[0]), merges=last, tokens=format_count(y[-1]))
     if cursor is not None:
         _mark(fig, cursor, int(y[cursor]), last, int(y[0]))
@@ -99,14 +100,15 @@ def token_lengths(sizes: ArrayLike) -> go.Figure:
     )
     step = 1 if len(counts) <= 12 else 4
     shown = [n for n in x.tolist() if n == 1 or n % step == 0 and n <= LONGEST]
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         title_text=say("token_length"),
         tickvals=shown,
         ticktext=[str(n) for n in shown],
         range=[0.4, len(counts) + 0.6],
         showgrid=False,
     )
-    fig.update_yaxes(title_text=say("of_that_length"), range=[0, 1.15 * float(counts.max())])
+    put_yaxes(fig, title_text=say("of_that_length"), range=[0, 1.15 * float(counts.max())])
     longest = format_count(all_sizes.max())
     alt = say("lengths", tokens=format_count(len(all_sizes)), longest=longest)
     return finish(fig, height=300, alt=alt, showlegend=False)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number, format_tick
 from viz.theme import BESIDE_BAR, FONT_SIZE, INK, MODEL, NEUTRAL, finish, objective_color
 from wording import words
@@ -62,11 +63,12 @@ def size_figure(models: Sequence[ModelSize], *, free: float | None, chosen: int 
         fig.add_trace(_key(loaded))
     span = np.log10(high / low)
     ticks = [10.0**k for k in range(-3, 9) if span < 4 or k % 2 == 0]
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         type="log", title_text=say("memory"), range=[np.log10(low), np.log10(high) + 0.2 * span + 0.1],
         tickvals=ticks, ticktext=[format_tick(x) for x in ticks], tickangle=0,
     )  # fmt: skip
-    fig.update_yaxes(showticklabels=False, showgrid=False, range=[len(models) - 0.4, -0.75])
+    put_yaxes(fig, showticklabels=False, showgrid=False, range=[len(models) - 0.4, -0.75])
     listed = "; ".join(f"{one.name}: {_size(one.megabytes)}" for one in models)
     alt = say("alt", listed=listed) if free is None else say("alt_free", listed=listed, free=_size(free))
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
@@ -170,11 +172,12 @@ def part_bars(labels: Sequence[str], counts: Sequence[int]) -> go.Figure:
             **BESIDE_BAR,
         )
     )
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         tickvals=list(range(len(labels))), ticktext=[escape(label) for label in labels],
         range=[len(labels) - 0.5, -0.5], showgrid=False,
     )  # fmt: skip
-    fig.update_xaxes(title_text=say("parameters"), range=[0, max([*counts, 1]) * 1.75], nticks=4)
+    put_xaxes(fig, title_text=say("parameters"), range=[0, max([*counts, 1]) * 1.75], nticks=4)
     listed = "; ".join(f"{label}: {n:,}" for label, n in zip(labels, counts, strict=True))
     alt = say("alt_parts", listed=listed, total=total)
     return finish(fig, height=len(labels) * _BAR + 60, alt=alt, showlegend=False)

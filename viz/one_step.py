@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.put import put_xaxes, put_yaxes
 from viz.text import escape, format_number
 from viz.theme import BESIDE_BAR, MODEL, NEUTRAL, finish
 from wording import words
@@ -47,8 +48,9 @@ def part_bars(
         )
     seen = np.concatenate(rows)
     top = float(seen.max(initial=0.0)) or 1.0
-    fig.update_xaxes(title_text=escape(title), range=[0, top * 1.25], nticks=5)
-    fig.update_yaxes(
+    put_xaxes(fig, title_text=escape(title), range=[0, top * 1.25], nticks=5)
+    put_yaxes(
+        fig,
         tickvals=list(range(len(names))), ticktext=[escape(name) for name in names],
         range=[len(names) - 0.5, -0.5], showgrid=False,
     )  # fmt: skip

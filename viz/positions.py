@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 from plotly.subplots import make_subplots
 
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number
 from viz.theme import (
     CAUSAL,
@@ -143,8 +144,8 @@ def sum_picture(parts: Sequence[tuple[str, ArrayLike]], *, dim: int) -> go.Figur
     )  # fmt: skip
     _frame(fig, dim - 0.5, dim + 0.5, -0.5, n - 0.5)
     names = [escape(name) for name, _ in parts]
-    fig.update_yaxes(tickvals=list(range(n)), ticktext=names, range=[n - 0.5, -0.5], showgrid=False)
-    fig.update_xaxes(title_text=say("dimension"), range=[-0.5, width - 0.5], showgrid=False, side="top")
+    put_yaxes(fig, tickvals=list(range(n)), ticktext=names, range=[n - 0.5, -0.5], showgrid=False)
+    put_xaxes(fig, title_text=say("dimension"), range=[-0.5, width - 0.5], showgrid=False, side="top")
     shown = ", ".join(
         f"{name} {format_number(float(row[dim]))}" for (name, _), row in zip(parts, values, strict=True)
     )
@@ -170,8 +171,8 @@ def position_table(values: ArrayLike, *, position: int, dim: int, name: str) -> 
     row, column = max(0.5, n / 70), max(0.5, width / 90)  # a closer frame would hide a thin row
     _frame(fig, -0.5, width - 0.5, position - row, position + row)
     _frame(fig, dim - column, dim + column, -0.5, n - 0.5)
-    fig.update_yaxes(title_text=say("position"), range=[n - 0.5, -0.5], showgrid=False)
-    fig.update_xaxes(title_text=say("dimension"), range=[-0.5, width - 0.5], showgrid=False, side="top")
+    put_yaxes(fig, title_text=say("position"), range=[n - 0.5, -0.5], showgrid=False)
+    put_xaxes(fig, title_text=say("dimension"), range=[-0.5, width - 0.5], showgrid=False, side="top")
     value = format_number(float(shown[position, dim]))
     alt = say("table", name=name, n=n, width=width, position=position, dim=dim, value=value)
     return finish(fig, height=440, alt=alt)
@@ -216,8 +217,8 @@ def rotation_plane(
             )
         )  # fmt: skip
     reach = [-1.25 * radius, 1.25 * radius]
-    fig.update_xaxes(title_text=say("number_of_q", i=2 * pair), range=reach, nticks=5, constrain="domain")
-    fig.update_yaxes(title_text=say("number_of_q", i=2 * pair + 1), range=reach, nticks=5, scaleanchor="x",
+    put_xaxes(fig, title_text=say("number_of_q", i=2 * pair), range=reach, nticks=5, constrain="domain")
+    put_yaxes(fig, title_text=say("number_of_q", i=2 * pair + 1), range=reach, nticks=5, scaleanchor="x",
                      constrain="domain")  # fmt: skip
     from_, to = (", ".join(map(format_number, end)) for end in (old, new))
     numbers = {"first": 2 * pair, "second": 2 * pair + 1}
@@ -249,9 +250,9 @@ def turn_lengths(speeds: ArrayLike, *, pair: int, context_length: int, color: st
     )  # fmt: skip
     top = math.ceil(math.log10(max(float(lengths.max()), context_length)) + 0.1)
     powers = [10**i for i in range(top + 1)]
-    fig.update_yaxes(type="log", title_text=say("turn_positions"), range=[0, top], tickvals=powers,
+    put_yaxes(fig, type="log", title_text=say("turn_positions"), range=[0, top], tickvals=powers,
                      ticktext=[format_count(p) for p in powers])  # fmt: skip
-    fig.update_xaxes(title_text=say("pair_j"), range=[-0.6, len(lengths) - 0.4])
+    put_xaxes(fig, title_text=say("pair_j"), range=[-0.6, len(lengths) - 0.4])
     takes = format_number(float(lengths[pair]))
     alt = say("one_turn", pair=pair, positions=takes, context=format_count(context_length))
     return finish(fig, height=400, alt=alt)

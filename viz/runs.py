@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.curves import RUN_LOOKS, Reference, finite_or_gap, reference_line, round_ticks, thin
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number, format_tick
 from viz.theme import finish, rgb
 from wording import words
@@ -76,9 +77,9 @@ def run_curves(
         fig.add_trace(_line(line, x, y, low, high, unit))
     shown = [_late(points) if close_up else points for points in drawn]
     bottom, top = _span([v for _, *values in shown for v in values if v is not None], floor, log_y)
-    fig.update_yaxes(title_text=y_title, range=[bottom, top], type="log" if log_y else "linear")
+    put_yaxes(fig, title_text=y_title, range=[bottom, top], type="log" if log_y else "linear")
     if log_y:
-        fig.update_yaxes(**_log_ticks(10**bottom, 10**top))
+        put_yaxes(fig, **_log_ticks(10**bottom, 10**top))
     _x_axis(fig, x_title, [x for x, *_ in drawn], log_x)
     if floor is not None and (floor > 0 or not log_y):
         reference_line(fig, Reference(floor, say("floor"), "floor"), log_y)
@@ -193,10 +194,10 @@ def _x_axis(fig: go.Figure, title: str, rows: Sequence[np.ndarray], log_x: bool)
     low, high = min(begins, default=0.0), max(ends, default=1.0)
     if high <= low:
         high = low + 1
-    fig.update_xaxes(title_text=title, range=[low, high], separatethousands=True)
+    put_xaxes(fig, title_text=title, range=[low, high], separatethousands=True)
     if log_x:
         low = max(low, 1e-6)
-        fig.update_xaxes(type="log", range=[math.log10(low), math.log10(high)], **_log_ticks(low, high))
+        put_xaxes(fig, type="log", range=[math.log10(low), math.log10(high)], **_log_ticks(low, high))
 
 
 def _letters(

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.distributions import _ROW, _label_axis
+from viz.put import put_xaxes
 from viz.text import escape, format_count, format_number
 from viz.theme import BESIDE_BAR, FONT_SIZE, INK, MODEL, TRUE, finish
 from wording import words
@@ -71,8 +72,8 @@ def score_bars(
     room = [(0.3 + note) * span if low < 0 else 0, (0.3 + note) * span if high > 0 else 0.02 * span]
     _label_axis(fig, labels)
     left_out = "<br>" + say("left_out", n=format_count(n_left)) if n_left else ""
-    fig.update_xaxes(title_text=escape(title) + left_out, range=[low - room[0], high + room[1]])
-    fig.update_xaxes(nticks=6, zeroline=True)
+    put_xaxes(fig, title_text=escape(title) + left_out, range=[low - room[0], high + room[1]])
+    put_xaxes(fig, nticks=6, zeroline=True)
     both = second is not None
     alt = say("alt", title=title, tokens=len(labels))
     if len(labels):

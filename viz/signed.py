@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.cells import Scale, scale_of
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import (
     BESIDE_BAR,
@@ -60,20 +61,22 @@ def signed_bars(
     low, high = min(float(numbers.min(initial=0)), 0.0), max(float(numbers.max(initial=0)), 0.0)
     letters = max((len(text) for text in fig.data[0].text), default=0)
     room = (0.1 + 0.055 * letters) * max(high - low, 1e-9)  # for the numbers beside the bars
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         title_text=escape(unit),
         range=[low - (room if low < 0 else 0.02 * room), high + (room if high > 0 else 0.02 * room)],
         nticks=5,
         exponentformat="power",
     )
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         tickvals=list(range(len(rows))),
         ticktext=[escape(clip(row, 18)) for row in rows],
         range=[len(rows) - 0.5, -0.5],
         showgrid=False,
     )
     if mono:
-        fig.update_yaxes(tickfont_family=MONO)
+        put_yaxes(fig, tickfont_family=MONO)
     fig.add_shape(type="line", x0=0, x1=0, y0=-0.5, y1=len(rows) - 0.5, line={"color": NEUTRAL, "width": 1})
     if total is not None:
         y = len(rows) - 1.5

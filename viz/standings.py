@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from viz.put import put, put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import INK, MODEL, NEUTRAL, TRUE, finish
 from wording import words
@@ -68,15 +69,15 @@ def standing_dots(
     low, high = min(seen, default=0.0), max(seen, default=1.0)
     pad = (high - low) or 0.1
     # Few ticks, never turned: on a phone there is little room, and every dot has its number anyway.
-    fig.update_xaxes(title_text=unit, range=[low - 0.06 * pad, high + 0.04 * pad], nticks=4, tickangle=0)
+    put_xaxes(fig, title_text=unit, range=[low - 0.06 * pad, high + 0.04 * pad], nticks=4, tickangle=0)
     labels = [  # of one length with and without "(mine)", so that a phone doesn't cut them off
         say("mine", place=place, name=escape(clip(name, 11)))
         if i in own
         else f"{place} {escape(clip(name, 18))}"
         for i, (place, name) in enumerate(zip(places, names, strict=True))
     ]
-    fig.update_yaxes(
-        tickvals=y, ticktext=labels, range=[n - 0.4, -0.6 - 0.5 * (floor is not None)], showgrid=False
+    put_yaxes(
+        fig, tickvals=y, ticktext=labels, range=[n - 0.4, -0.6 - 0.5 * (floor is not None)], showgrid=False
     )
     if floor is not None:
         fig.add_vline(x=floor, line={"color": TRUE, "width": 2, "dash": "dash"})
@@ -86,8 +87,8 @@ def standing_dots(
     rows = n + 0.5 * (floor is not None)
     alt = say("alt", n=n, unit=unit) + leader
     finish(fig, height=70 + round(rows * 1.9 * size), alt=alt, showlegend=False)
-    fig.update_layout(margin_r=round(4.2 * size))  # the number of the last dot
-    fig.update_yaxes(tickfont_size=size)
-    fig.update_xaxes(tickfont_size=max(13, size - 4), title_font_size=max(13, size - 4))
+    put(fig, margin_r=round(4.2 * size))  # the number of the last dot
+    put_yaxes(fig, tickfont_size=size)
+    put_xaxes(fig, tickfont_size=max(13, size - 4), title_font_size=max(13, size - 4))
     fig.update_annotations(font_size=max(13, size - 4))
     return fig

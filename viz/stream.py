@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.put import put_xaxes, put_yaxes
 from viz.text import escape, format_number
 from viz.theme import (
     MODEL,
@@ -62,8 +63,8 @@ def stream_lengths(
         i for i in range(len(layers)) if i == chosen or (i % apart == 0 and abs(i - chosen) >= apart / 2)
     ]
     names = [f"<b>{escape(layers[i])}</b>" if i == chosen else escape(layers[i]) for i in named]
-    fig.update_xaxes(tickvals=named, ticktext=names, title_text=say("block"), showgrid=False)
-    fig.update_yaxes(title_text=say("length"), rangemode="tozero")
+    put_xaxes(fig, tickvals=named, ticktext=names, title_text=say("block"), showgrid=False)
+    put_yaxes(fig, title_text=say("length"), rangemode="tozero")
     ends = np.asarray(lengths, dtype=np.float64)
     alt = say("alt", first=format_number(ends[0]), last=format_number(ends[-1]))
     return finish(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from viz.put import merged, nested, put, put_xaxes, put_yaxes
 from wording import words
 
 say = words("viz.theme")
@@ -270,25 +271,25 @@ def finish(fig: go.Figure, *, height: int, alt: str, **layout: Any) -> go.Figure
         alt: one sentence for those who can't see it.
         layout: anything more for `layout`.
     """
-    fig.update_layout(
-        height=height,
-        meta={"alt": alt},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"size": FONT_SIZE, "color": INK},
-        legend_font={"size": FONT_SIZE, "color": INK},
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        hoverlabel={"font": {"size": FONT_SIZE, "family": MONO}, "align": "left", "namelength": -1},
-        dragmode=False,
-        bargap=0.25,
-    )
     font = {"size": FONT_SIZE, "color": INK}
     axes = {"automargin": True, "zeroline": False, "tickfont": font, "title_font": font, "gridcolor": GRID,
             "title_standoff": 8}  # fmt: skip
-    fig.update_xaxes(**axes)
-    fig.update_yaxes(**axes)
-    fig.update_yaxes(title_standoff=14)
-    fig.update_layout(**layout)
+    put_xaxes(fig, **axes)
+    put_yaxes(fig, **{**axes, "title_standoff": 14})
+    common = {
+        "height": height,
+        "meta": {"alt": alt},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": font,
+        "legend_font": font,
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "hoverlabel": {"font": {"size": FONT_SIZE, "family": MONO}, "align": "left", "namelength": -1},
+        "dragmode": False,
+        "bargap": 0.25,
+    }
+    put(fig, **merged(nested(common), nested(layout)))
     fig.update_annotations(font=font)
-    fig.update_traces(colorbar={"tickfont": font, "title_font": font}, selector={"type": "heatmap"})
+    for trace in fig.select_traces({"type": "heatmap"}):
+        trace.colorbar = merged(trace.colorbar.to_plotly_json(), {"tickfont": font, "title": {"font": font}})
     return fig

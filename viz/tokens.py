@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number, format_tick
 from viz.theme import (
     DIVERGING_COLORS,
@@ -29,7 +30,8 @@ _ROW = 30  # pixels for one row
 
 def _rows(fig: go.Figure, names: Sequence[str], *, longest: int = 24) -> None:
     """Names by place on the y axis, first on top."""
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         tickvals=list(range(len(names))),
         ticktext=[escape(clip(name, longest)) for name in names],
         range=[len(names) - 0.5, -0.5],
@@ -74,7 +76,7 @@ def vocabulary_bars(
         )
     )
     _rows(fig, names)
-    fig.update_xaxes(title_text=escape(unit), range=[0, max(top, 1e-9) * 1.32], nticks=5)
+    put_xaxes(fig, title_text=escape(unit), range=[0, max(top, 1e-9) * 1.32], nticks=5)
     listed = "; ".join(f"{name}: {text}" for name, text in zip(names, texts, strict=True))
     alt = say("bars", unit=unit, listed=listed)
     return finish(fig, height=len(names) * _ROW + 62, alt=alt, showlegend=False)
@@ -123,8 +125,9 @@ def language_map(
         r, c = chosen
         frame_cells(fig, (c, c), (r, r), INK)
     _rows(fig, languages)
-    fig.update_yaxes(title_text=say("language"))
-    fig.update_xaxes(
+    put_yaxes(fig, title_text=say("language"))
+    put_xaxes(
+        fig,
         title_text=say("vocabulary"),
         tickvals=list(range(n.shape[1])),
         ticktext=[_two_lines(escape(clip(name, 24))) for name in vocabularies],

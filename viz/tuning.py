@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number
 from viz.theme import (
     BESIDE_BAR,
@@ -65,7 +66,7 @@ def block_stack(parts: Sequence[Part]) -> go.Figure:
         )
     )
     _names(fig, [part.name for part in rows])
-    fig.update_xaxes(title_text=say("numbers"), range=[0, 2.0 * most], showticklabels=False, nticks=5)
+    put_xaxes(fig, title_text=say("numbers"), range=[0, 2.0 * most], showticklabels=False, nticks=5)
     learning = [part for part in rows if part.learns and part.size]
     alt = say(
         "alt.stack", n=len(rows), learning=", ".join(part.name for part in reversed(learning)),
@@ -126,7 +127,7 @@ def before_and_after(
         )
     good = [v for v in (*before, *after) if np.isfinite(v)]
     _names(fig, names)
-    fig.update_xaxes(title_text=escape(unit), range=[0, 1.45 * max([*good, 1e-9])], nticks=5)
+    put_xaxes(fig, title_text=escape(unit), range=[0, 1.45 * max([*good, 1e-9])], nticks=5)
     told = [
         say("alt.pair", name=name, before=format_number(a), after=format_number(b))
         for name, a, b in zip(names, before, after, strict=True)
@@ -173,7 +174,8 @@ def share_bars(names: Sequence[str], shares: ArrayLike, errors: ArrayLike, *, un
             x=min(float(v + e), 1.0), y=i, text=text, showarrow=False, xanchor="left", xshift=8, align="left"
         )
     _names(fig, names)
-    fig.update_xaxes(
+    put_xaxes(
+        fig,
         title_text=escape(unit), range=[0, 1.55], tickvals=[0, 0.25, 0.5, 0.75, 1],
         ticktext=[f"{x}%" for x in (0, 25, 50, 75, 100)],
     )  # fmt: skip
@@ -229,8 +231,8 @@ def reward_margins(
             x=chosen, y=at, text=f"{'▼' if at >= 0 else '▲'}", showarrow=False,
             yshift=12 if at >= 0 else -12,
         )  # fmt: skip
-    fig.update_xaxes(title_text=say("pairs"), showgrid=False, nticks=8, range=[-0.8, len(y) - 0.2])
-    fig.update_yaxes(title_text=say("margin"), range=[low - 0.14 * span, high + 0.14 * span], nticks=6)
+    put_xaxes(fig, title_text=say("pairs"), showgrid=False, nticks=8, range=[-0.8, len(y) - 0.2])
+    put_yaxes(fig, title_text=say("margin"), range=[low - 0.14 * span, high + 0.14 * span], nticks=6)
     right = int((y > 0).sum())
     alt = say("alt.margins" if trained else "alt.margins_before", n=len(y), right=right)
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
@@ -239,7 +241,8 @@ def reward_margins(
 
 def _names(fig: go.Figure, names: Sequence[str]) -> None:
     """Names by place on the y axis, first on top."""
-    fig.update_yaxes(
+    put_yaxes(
+        fig,
         tickvals=list(range(len(names))),
         ticktext=[escape(clip(name, 22)) for name in names],
         range=[len(names) - 0.5, -0.5],

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.names import name_sides
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number
 from viz.theme import CAUSAL, FONT_SIZE, GRID, INK, MODEL, MONO, NEUTRAL, finish
 from wording import words
@@ -82,9 +83,9 @@ def token_map(
         return finish(
             fig, height=_MAP - 140, alt=alt, showlegend=False, scene=_scene(ends, titles), dragmode="orbit"
         )
-    fig.update_xaxes(title_text=titles[0], range=ends[0].tolist(), zeroline=True, zerolinecolor=GRID)
-    fig.update_yaxes(
-        title_text=titles[1], range=ends[1].tolist(), scaleanchor="x", zeroline=True, zerolinecolor=GRID
+    put_xaxes(fig, title_text=titles[0], range=ends[0].tolist(), zeroline=True, zerolinecolor=GRID)
+    put_yaxes(
+        fig, title_text=titles[1], range=ends[1].tolist(), scaleanchor="x", zeroline=True, zerolinecolor=GRID
     )
     return finish(fig, height=_MAP, alt=alt, showlegend=False)
 

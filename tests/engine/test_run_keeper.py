@@ -10,6 +10,7 @@ from engine import new_runs, plain_log, run_bin
 from engine.run_info import update_status
 from engine.run_sizes import data_bytes, folder_bytes
 from engine.runs import RunStore
+from engine.tuning_size import NoRoomError
 from tests.engine.small_runs import spec, train_here, wait_for, wait_for_step
 from wording import words
 
@@ -90,16 +91,30 @@ def test_a_deleted_run_comes_back_whole_and_then_is_gone_for_good(store, monkeyp
         store.restore(run_id, "me")
 
 
-def test_what_was_deleted_a_moment_ago_makes_way_when_the_disk_is_full(store, monkeypatch):
-    run_id = store.create(spec(), "me")
-    store.delete(run_id, "me")
+def test_what_was_deleted_makes_way_when_the_disk_is_full_the_oldest_first(store, monkeypatch):
+    ids = [store.create(spec(), "me") for _ in range(3)]
+    for place, run_id in enumerate(ids):
+        store.delete(run_id, "me")
+        hidden, before = run_bin.aside(store.root, run_id), time.time() - 100 * (3 - place)
+        (hidden / "large").write_bytes(b"x" * 10_000)
+        os.utime(hidden, (before, before))
+    missing = [15_000]  # the two oldest have that
 
     def check(root, model, train):
-        if list(root.glob(".*.deleted")):
-            raise ValueError("no room")
+        if len(list(root.glob(".*.deleted"))) > 1:
+            raise NoRoomError("no room", missing[0])
 
     monkeypatch.setattr("engine.runs.check_disk", check)
-    assert store.create(spec(), "me")
+    missing[0] = 10**6  # not even all of them
+    with pytest.raises(NoRoomError):
+        store.create(spec(), "me")
+    assert len(list(store.root.glob(".*.deleted"))) == 3, "nobody's undo is lost for nothing"
+    missing[0] = 15_000
+    store.create(spec(), "me")
+    store.restore(ids[2], "me")
+    for gone in ids[:2]:
+        with pytest.raises(ValueError, match="gone for good"):
+            store.restore(gone, "me")
 
 
 def test_what_is_half_removed_cant_be_brought_back(store, monkeypatch):

@@ -570,9 +570,24 @@ def test_the_check_at_which_the_process_broke_off_is_the_one_that_failed(how: st
     assert "self-test broke off  at=card" in (loupe_home / "loupe.log").read_text()
 
 
+def test_nobody_begins_the_next_within_a_minute_of_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [sys.executable, "-c", "print('no JSON')"]
+    first = ended(selftest_job.start(command=command))
+    assert selftest_job.start(command=command) is first and selftest_job.running() is None
+    assert 0 < selftest_job.pause() <= selftest_job.PAUSE
+    assert first.ended is not None
+    monkeypatch.setattr(time, "time", lambda at=first.ended: at + selftest_job.PAUSE)
+    assert selftest_job.pause() == 0
+    assert (again := selftest_job.start(command=command)) is not first
+    ended(again)
+    monkeypatch.setattr(time, "time", lambda at=again.ended: at - 5000)  # a clock that was set back
+    assert selftest_job.pause() <= selftest_job.PAUSE
+
+
 def test_a_process_that_says_nonsense_or_can_not_start_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     job = ended(selftest_job.start(command=[sys.executable, "-c", "print('no JSON')"]))
     assert [r.slug for r in job.results] == ["process"] and job.results[0].way_out
+    monkeypatch.setattr(selftest_job, "PAUSE", 0.0)
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOMEM, "none")

@@ -1,13 +1,14 @@
 """What the components send to the browser, and how a selection lives from run to run."""
 
 import json
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import unpacked
+from tests.pages.conftest import component, unpacked
 
 
 def strip_page() -> None:
@@ -163,18 +164,19 @@ def pressed_curve_page() -> None:
 
 def test_curve_of_another_quantity_has_no_perplexity_and_can_be_pressed():
     at = run(pressed_curve_page)
-    data = sent(at)
+    assert not at.exception
+    data = component(at, "curve")
     assert (data["perplexity"], data["unit"], data["yTitle"]) == ("", "", "gradient norm")
     assert data["logX"] and not data["logY"] and data["presses"]
     assert (data["marks"], data["cursor"]) == ([0, 20], None)
     assert data["series"][0]["alpha"] < 1  # what lies behind a smoothed line is faint
     assert text(at) == "pressed None at None"
     at.session_state["at"] = 20  # what on_point keeps
-    assert sent(at.run())["cursor"] == 20
+    assert component(at.run(), "curve")["cursor"] == 20
 
 
 def test_curve_is_thinned_and_has_nulls_for_what_is_not_finite():
-    data = sent(run(curve_page))
+    data = component(run(curve_page), "curve")
     line, empty = data["series"]
     assert len(line["x"]) <= 400
     assert line["x"][-1] == 4999
@@ -184,3 +186,24 @@ def test_curve_is_thinned_and_has_nulls_for_what_is_not_finite():
     assert empty["x"] == []
     assert data["perplexity"] == "masked-token perplexity"
     assert data["references"][0]["value"] == pytest.approx(6.238, abs=1e-3)
+
+
+def test_what_draws_a_curve_comes_once_and_not_with_its_numbers():
+    """A run that is watched sends its curve each second: 30 kB of code would come along each time."""
+    code, curve = (one.proto for one in run(curve_page).get("bidi_component"))
+    assert len(code.js_content) > 20_000 and "drawLine" in code.js_content and not code.json
+    assert len(curve.js_content) < 2_500 and "drawLine" not in curve.js_content
+    (name,) = set(re.findall(r'meeting\((".*")\)', code.js_content))
+    assert f"meeting({name})" in curve.js_content, "both name the same place to meet"
+
+
+def test_code_that_comes_before_a_part_drawn_each_second_is_found_by_it():
+    def page() -> None:
+        from ui.components import curve_code, live_curve
+
+        curve_code("curve")
+        live_curve([], key="curve", with_code=False)
+
+    code, curve = (one.proto for one in run(page).get("bidi_component"))
+    assert code.component_name == "loupe_code_of_lines" and curve.component_name == "loupe_live_curve"
+    assert "curve" not in code.id, "whoever looks for the key finds the curve"

@@ -1,5 +1,7 @@
-"""What the three components share: their files, and a selection that outlives page changes."""
+"""What the components share: their files, code that comes once, and a selection that outlives page changes."""
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,48 @@ _FOLDER = Path(__file__).parent
 def asset(name: str) -> str:
     """The text of a file beside this module; Streamlit would take a single line for a path."""
     return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+class Lasting:
+    """The code of a component whose data changes all the time.
+
+    Streamlit sends a component's JavaScript again with each of its messages, and a browser that watches a run
+    gets one each second. So the code stands on the page once, in an element of its own that never changes and
+    that a browser keeps; the component itself carries a few lines that wait for it.
+
+    Attributes:
+        js: of the component, in place of its code.
+    """
+
+    def __init__(self, name: str, run: str, *files: str) -> None:
+        """Registers the element that brings the code.
+
+        Args:
+            name: of that element.
+            run: name of the function in the code that takes what Streamlit gives a component, and gives back
+                what is to be done when the component goes.
+            files: of the code, beside this module; they export nothing.
+        """
+        code = "\n".join(asset(file) for file in files)
+        digest = hashlib.sha256(code.encode()).hexdigest()[:12]
+        mark = json.dumps(f"{name} {digest}")
+        meeting = asset("meeting.js")
+        self.js = f"{meeting}\n{asset('waiting.js').replace('NAME', mark)}"
+        self._name = name
+        self._element = st.components.v2.component(
+            f"loupe_{name}",
+            html="<span hidden></span>",
+            js=f"{code}\n{meeting}\nexport default () => {{ meeting({mark}).bring({run}) }}\n",
+        )
+
+    def bring(self, key: str) -> None:
+        """Put the code on the page; nothing is seen of it.
+
+        Args:
+            key: of the component that waits for it.
+        """
+        digest = hashlib.sha256(key.encode()).hexdigest()[:12]  # nobody looks for a key and finds this one
+        self._element(key=f"lasting_{self._name}_{digest}", height="content")
 
 
 def _store(key: str) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 // A growing curve on a canvas. New data never resets zoom, cursor or legend.
-// The other files live_curve_*.js are joined to this one: scales, labels, drawing, saving.
+// The other files live_curve_*.js are joined to this one: scales, labels, drawing, saving. All of it comes to the
+// page once, see `Lasting` in _shared.py.
 const curves = new WeakMap()
 
-export default function (component) {
-  const { data, parentElement, setTriggerValue } = component
+function liveCurve(component) {
+  const { parentElement, setTriggerValue } = component
   const root = parentElement.querySelector(".curve")
-  if (!root || !data) return
+  if (!root || !component.data) return () => {}
+  const data = { ...component.data, series: component.data.series.map(unpacked) }
   let curve = curves.get(parentElement)
   if (!curve) {
     curve = { view: null, cursor: null, chosen: null, told: null, drag: null, off: new Set(), draws: 0, slots: {} }
@@ -39,6 +41,13 @@ export default function (component) {
     curve.observer.disconnect()
     curves.delete(parentElement)
   }
+}
+
+// Steps as int32, values as float32 with NaN for gaps; null is a gap from here on.
+function unpacked(line) {
+  const buffer = text => Uint8Array.from(atob(text), sign => sign.charCodeAt(0)).buffer
+  const y = Array.from(new Float32Array(buffer(line.y)), v => Number.isNaN(v) ? null : Number(v.toPrecision(7)))
+  return { ...line, x: Array.from(new Int32Array(buffer(line.x))), y }
 }
 
 // A slider only once it has a name, and complete before its first point.

@@ -1,24 +1,27 @@
 """The curve of a run that is still learning: zoom, cursor and legend outlive every update."""
 
+import base64
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 import viz
-from ui.components._shared import asset
+from ui.components._shared import Lasting, asset
 from viz.curves import FAINT, REFERENCE_LOOKS, SERIES_LOOKS
 from wording import words
 
 say = words("ui.component_live_curve")
 
 _PARTS = ("", "_scale", "_labels", "_draw", "_save")
+_CODE = Lasting("code_of_lines", "liveCurve", *(f"live_curve{part}.js" for part in _PARTS))
 _COMPONENT = st.components.v2.component(
     "loupe_live_curve",
     html=asset("live_curve.html"),
     css=asset("live_curve.css"),
-    js="\n".join(asset(f"live_curve{part}.js") for part in _PARTS),
+    js=_CODE.js,
 )
 _DASHES = {"solid": [], "dash": [8, 5], "dot": [2, 4], "longdash": [14, 5], "dashdot": [9, 4, 2, 4]}
 MAX_POINTS = 400  # a line; more would cost every viewer at every update and look the same
@@ -40,6 +43,7 @@ def live_curve(
     cursor: int | None = None,
     marks: Sequence[int] = (),
     on_point: Callable[[int], None] | None = None,
+    with_code: bool = True,
 ) -> int | None:
     """Draws lines that grow.
 
@@ -59,10 +63,14 @@ def live_curve(
         marks: kept steps, drawn as ticks on the axis.
         on_point: called with the step of the mark nearest to where the curve was pressed, with the mouse, or
             with Enter, PageUp and PageDown. Without marks any step can be pressed.
+        with_code: False in a part of the page that is drawn anew each second: there `curve_code` stands
+            before that part, and what comes each second is the lines alone.
 
     Returns:
         The step that was pressed, in the run of the page which that has caused; else None.
     """
+    if with_code:
+        curve_code(key)
     perplexity = viz.perplexity_name(objective) if perplexity_axis else ""
     data = {
         "series": [_line(line) for line in series],
@@ -95,8 +103,13 @@ def live_curve(
     return step if isinstance(step, int) else None
 
 
+def curve_code(key: str) -> None:
+    """Put on the page what draws the curve with this key; see `live_curve`'s `with_code`."""
+    _CODE.bring(key)
+
+
 def _line(line: viz.Series) -> dict[str, Any]:
-    """One line as JSON: whole steps, values to 7 digits, null where there is no number."""
+    """One line as JSON, its steps as int32 and its values as float32, NaN where there is no number."""
     x, y = viz.thin(line.steps, line.values, MAX_POINTS)
     color, width, dash = SERIES_LOOKS[line.role]
     return {
@@ -105,6 +118,10 @@ def _line(line: viz.Series) -> dict[str, Any]:
         "width": width,
         "dash": _DASHES[dash],
         "alpha": FAINT.get(line.role, 1.0),
-        "x": [int(v) for v in x],
-        "y": [float(f"{v:.7g}") if np.isfinite(v) else None for v in y],
+        "x": _packed(np.asarray(x, "<i4")),
+        "y": _packed(np.where(np.isfinite(y), y, np.nan).astype("<f4")),
     }
+
+
+def _packed(numbers: NDArray[Any]) -> str:
+    return base64.b64encode(numbers.tobytes()).decode("ascii")

@@ -1,0 +1,208 @@
+"""A stranger who knows every id of somebody's things, and tries to read, stop, change or take them."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+from engine.owners import owner_hash
+from engine.runs import RunStore
+from trials.outcomes import Check
+from trials.strangers_people import (
+    SECRET_NAME,
+    SECRET_TEXT,
+    SECRET_VOCABULARY,
+    Listener,
+    Spy,
+    Things,
+    changes,
+    pressed,
+    state_of,
+    told,
+)
+
+WATCHES = ("train", "one-step", "time-machine", "runs", "class")
+PAGES = (
+    "home", "tokens", "embeddings", "next_token", "attention", "inside", "compare", "masking", "generation",
+    "models", "tuning", "experiments", "lessons", "exercises", "guess", "teacher", "selftest",
+)  # fmt: skip
+ODD = ("../{run}", "{run}/../{run}", "%2e%2e/{run}", "{run}\0", "*", ".", "", "{run}.", "{RUN}", "runs/{run}")
+
+
+def links(things: Things, toy: bool) -> list[tuple[str, dict[str, str]]]:
+    """Addresses that a stranger may try."""
+    named = {"run": things.run, "model": f"run:{things.run}", "class": things.room}
+    setting = {"training_tokenizer": f"own:{things.vocabulary}", "training_text": things.text}
+    found = [("training", {"watch": watch, **named, "set": json.dumps(setting)}) for watch in WATCHES]
+    found += [("training", {"watch": "train", "run": things.waits})]
+    found += [("teacher", {"desk": "runs", **named}), ("generation", named), ("compare", {"other": named["model"], **named})]
+    if not toy:
+        found += [(page, named) for page in PAGES]
+        for odd in ODD:
+            run = odd.format(run=things.run, RUN=things.run.upper())
+            found += [("training", {"run": run, "model": f"run:{run}"})]
+    return found
+
+
+def words_of(things: Things) -> dict[str, bytes]:
+    """What must never reach a stranger: name of it -> how it is written."""
+    return {
+        "the owner's word": things.word.encode(),
+        "its fingerprint": owner_hash(things.word).encode(),
+        "the text": SECRET_TEXT.split()[1].encode(),
+        "the vocabulary": SECRET_VOCABULARY.split()[0].encode(),
+        "the owner's name": SECRET_NAME.encode(),
+    }
+
+
+def leaked(things: Things, said: bytes) -> list[str]:
+    """Which of these stand in what a stranger was sent."""
+    return [name for name, written in words_of(things).items() if written in said]
+
+
+async def read(spy: Spy, things: Things, toy: bool) -> Check:
+    """Open every link that names what isn't theirs."""
+    tried, models, errors = 0, 0, list[str]()
+    tab: Listener | None = None
+    for page, query in links(things, toy):
+        tab = await spy.listen(page, **query)
+        tried += 1
+        models += tab.value("model") == f"run:{things.run}" if "model" in tab.keys() else 0
+        errors += tab.exceptions()
+        await tab.close()
+    found = leaked(things, spy.said())
+    seen = f"{tried} addresses opened, {len(spy.said()) / 1e6:.1f} MB read: " + (", ".join(found) or "nothing private")
+    seen += f", the model chosen {models} times, {len(errors)} errors on the screen"
+    return Check("A stranger who knows the ids reads no text, vocabulary, name or word of others, and can't choose "
+                 "their model", seen, not (found or models or errors))  # fmt: skip
+
+
+async def owners_widgets(owner: Spy, things: Things) -> tuple[dict[str, tuple[str, str]], list[str]]:
+    """All widgets and all files offered on the owner's own Training page, which no stranger's page has."""
+    widgets: dict[str, tuple[str, str]] = {}
+    files: list[str] = []
+    for run in (things.run, things.waits):
+        for watch in ("train", "runs", "time-machine"):
+            tab = await owner.listen("training", watch=watch, run=run)
+            widgets |= tab.ids()
+            files += [one.deferred_file_id or one.url for one in tab.all("download_button")]
+            await tab.close()
+    tab = await owner.listen("teacher")
+    widgets |= tab.ids()
+    files += [one.deferred_file_id or one.url for one in tab.all("download_button")]
+    return widgets, files
+
+
+async def act(spy: Spy, home: str, things: Things, widgets: dict[str, tuple[str, str]]) -> list[Check]:
+    """Press each of the owner's buttons, and choose the owner's things, where the page has none of them."""
+    before = state_of(home, things)
+    tab = await spy.listen("training", watch="train", run=things.waits)
+    buttons = [widget for widget, kind in widgets.values() if kind in ("button", "download_button")]
+    for widget in buttons:
+        await tab.forge(pressed(widget))
+    for watch in ("runs", "time-machine", "train"):
+        await tab.go(watch=watch, run=things.run)
+        await tab.forge(*_chosen(widgets, things), *map(pressed, buttons))
+    errors = tab.exceptions()
+    gone = changes(before, state_of(home, things))
+    acted = len(buttons) * 4
+    checks = [
+        Check(
+            "Presses of buttons that are not on a stranger's page change nothing of others",
+            f"{acted} forged presses on {len(buttons)} buttons, {len(gone)} files changed, "
+            f"{len(errors)} errors on the screen",
+            not gone and not errors and len(buttons) > 5,
+        )
+    ]
+    store = RunStore(home)
+    refused, tried = 0, 0
+    for run in (things.run, things.waits):
+        for ask in (
+            lambda run=run: store.stop(run, spy.word), lambda run=run: store.pause(run, spy.word),
+            lambda run=run: store.step(run, spy.word), lambda run=run: store.resume(run, spy.word, steps=99),
+            lambda run=run: store.delete(run, spy.word), lambda run=run: store.rename(run, spy.word, "mine"),
+            lambda run=run: store.keep(run, spy.word, True), lambda run=run: store.restore(run, spy.word),
+        ):  # fmt: skip
+            tried += 1
+            try:
+                ask()
+            except (PermissionError, ValueError):
+                refused += 1
+    store.close()
+    gone = changes(before, state_of(home, things))
+    said = f"{tried} asked, {refused} refused, {len(gone)} files changed"
+    checks.append(Check("The store refuses another word for everything that an owner may do", said, refused == tried and not gone))
+    return checks
+
+
+def _chosen(widgets: dict[str, tuple[str, str]], things: Things) -> list[WidgetState]:
+    """The owner's things as values of the widgets that choose among one's own."""
+    found = []
+    for key, (widget, kind) in widgets.items():
+        wanted = {"model": f"run:{things.run}", "runs_one": things.run, "teacher_class": things.room}.get(key)
+        if wanted and kind == "selectbox":
+            found.append(WidgetState(id=widget, string_value=wanted))
+        elif key.startswith("runs_name_"):
+            found.append(WidgetState(id=widget, string_value="mine now"))
+        elif key == "runs_chosen":
+            state = WidgetState(id=widget)
+            state.string_array_value.data.append(things.run)
+            found.append(state)
+    return found
+
+
+def words_to_try(things: Things) -> Iterable[object]:
+    """What somebody may send as the word of their browser."""
+    for known in (owner_hash(things.word)[:32], things.run, things.room, things.vocabulary):
+        yield {"token": known}
+        yield {"token": hashlib.sha256(known.encode()).hexdigest()[:32]}
+    yield from ({"token": word} for word in ("", "0" * 32, "a" * 32, "*", None, 0, True, ["x"], {"$ne": ""}))
+    yield from ("token", [], {"token": things.word.upper()}, {"token": f" {things.word}"}, {"token": things.word[:-1]})
+
+
+async def other_words(spy: Spy, home: str, things: Things) -> Check:
+    """Answer for the browser with words that are not its own: none makes a stranger the owner."""
+    before = state_of(home, things)
+    tab = await spy.listen("training", watch="train", run=things.waits)
+    (owner,) = [one.id for one in tab.all("bidi_component") if one.component_name.endswith("loupe_owner")]
+    tried, mine = 0, 0
+    for said in words_to_try(things):
+        await tab.forge(told(owner, said))
+        tried += 1
+        mine += "training_stop" in tab.keys()
+    gone, found = changes(before, state_of(home, things)), leaked(things, tab.said())
+    await tab.forge(told(owner, {"token": things.word}))
+    right = "training_stop" in tab.keys()  # else all of this would prove nothing
+    seen = f"{tried} words tried, {mine} took effect, {len(gone)} files changed; the right one does: {right}"
+    return Check("No word but the owner's own, 128 random bits, gives an owner's rights", seen,
+                 not mine and not gone and not found and right)  # fmt: skip
+
+
+async def files(spy: Spy, owner: Spy, files_of: list[str], things: Things) -> Check:
+    """Ask for the owner's downloads by guesses at their names, in a session of one's own."""
+    tab = await spy.listen("training", watch="runs", run=things.run)
+    guesses = [things.run, f"{things.run}.zip", things.vocabulary, things.text, "0" * 32, "../runs", ""]
+    answers = []
+    for i, guess in enumerate(guesses):
+        message = BackMsg()
+        message.backend_operation_request.request_id = f"r{i}"
+        message.backend_operation_request.session_id = owner.listeners[0].session
+        message.backend_operation_request.deferred_file.file_id = guess
+        await tab.send(message)
+    await tab.forge()
+    for heard in tab.heard:
+        if heard.WhichOneof("type") == "backend_operation_response":
+            answers.append(heard.backend_operation_response)
+    given = [a for a in answers if a.deferred_file.url]
+    offered = [name for name in files_of if name and name.encode() in spy.said()]
+    return Check("Files that a page offers have names that nobody else is told or can guess",
+                 f"{len(guesses)} names guessed, {len(given)} files given; of {len(files_of)} names of the owner "
+                 f"{len(offered)} reached the stranger", bool(files_of) and not given and not offered)  # fmt: skip
+
+
+def folder_is(home: str) -> Path:
+    """The data folder."""
+    return Path(home)
