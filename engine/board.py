@@ -5,16 +5,15 @@ sizes; masked runs have none and are listed apart, by their loss per masked toke
 across vocabularies.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from engine.config import ModelConfig
 from engine.parameter_parts import parameter_count
 from engine.records import Records
 from engine.run_info import RunInfo
 from engine.runs import RunStore
+from engine.setting_checks import is_number
 
 
 @dataclass(frozen=True)
@@ -93,18 +92,14 @@ def best(records: Records, objective: str) -> tuple[float, int] | None:
     found = [
         (float(record[quantity]), int(record["step"]))
         for record in records
-        if record.get("kind") == "eval" and _is_number(record.get(quantity)) and _is_number(record["step"])
+        if record.get("kind") == "eval" and is_number(record.get(quantity)) and is_number(record["step"])
     ]
     return min(found, default=None)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def _key(info: RunInfo) -> tuple[str, float, str] | None:
     sha256, share = info.corpus.get("sha256"), info.corpus.get("val_share")
-    if not isinstance(sha256, str) or not _is_number(share):
+    if not isinstance(sha256, str) or not is_number(share):
         return None
     return sha256, float(str(share)), info.model.objective
 

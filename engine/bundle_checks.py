@@ -1,6 +1,5 @@
 """What an imported run must be, so that pages and workers can rely on it as on one of their own."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,8 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
 from engine.folders import read_json
 from engine.parameter_parts import parameter_count
-from engine.records import read_records
+from engine.records import MOST_STEPS, completed, fits, read_lines
+from engine.run_shape import run_fits
 from engine.run_spec import fingerprint
 from engine.tokenizers import tokenizer_from_json
 from engine.tuning_start import FOLDER as START
@@ -20,29 +20,11 @@ say = words("engine.bundle_checks")
 
 # A few digits in a setting can ask for more memory than there is.
 MOST_WEIGHTS, LARGEST_TABLE, LARGEST_BATCH = 1_000_000_000, 100_000_000, 10_000_000
-MOST_STEPS = 10**12  # what tables can hold
-_NUMBERS: dict[str, tuple[str, ...]] = {
-    "step": ("loss", "learning_rate", "grad_norm", "tokens", "seconds", "tokens_per_second"),
-    "eval": ("train_loss", "val_loss", "bits_per_byte", "perplexity", "seconds"),
-    "floor": ("value", "bits_per_byte"),
-    "baseline": ("uniform", "unigram"),
-}
-_WORDS: dict[str, tuple[str, ...]] = {"notice": ("message",), "sample": ("text",)}
 
 
 def check_settings(run: dict[str, Any], model: ModelConfig, train: TrainConfig) -> None:
     """What pages read without asking, and what can't be meant."""
-    about, further = run["corpus"], run.get("also_scored") or {}
-    numbers = [run["created"], *(about[name] for name in ("val_share", "train_tokens", "val_tokens"))]
-    words = [about["name"], about["kind"], run["tokenizer"]["name"], run["name"], *further, *further.values()]
-    words += [
-        run.get("group", ""),
-        run.get("label", ""),
-        run.get("sample_prompt") or "",
-        run.get("device", ""),
-    ]
-    good = all(map(_is_number, numbers)) and all(isinstance(word, str) for word in words)
-    if not good or train.steps > MOST_STEPS:
+    if not run_fits({**run, "owner": ""}) or not _fully(run) or train.steps > MOST_STEPS:
         raise ValueError(say("zip_damaged_entry_run"))
     table, batch = model.context_length * model.d_model, model.context_length * train.batch_size
     weights = parameter_count(model)
@@ -55,20 +37,15 @@ def check_settings(run: dict[str, Any], model: ModelConfig, train: TrainConfig) 
             raise ValueError(say(f"too_large.{what}", number=number, most=most))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _fully(run: dict[str, Any]) -> bool:
+    """Whether the vocabulary's fingerprint is there, too, by which it is checked."""
+    return isinstance(run["tokenizer"].get("hash"), str) and isinstance(run["corpus"].get("sha256"), str)
 
 
 def check_records(folder: Path) -> None:
     """Pages rely on the entries of each kind of record; a number may also be null."""
-    for record in read_records(folder / "metrics.jsonl")[0]:
-        whole = type(record["step"]) is int and isinstance(record.get("kind"), str)
-        numbers, words = (needs.get(str(record.get("kind")), ()) for needs in (_NUMBERS, _WORDS))
-        whole &= all(
-            name in record and (record[name] is None or _is_number(record[name])) for name in numbers
-        )
-        whole &= all(isinstance(record.get(name), str) for name in words)
-        if not whole:
+    for record in read_lines(folder / "metrics.jsonl")[0]:
+        if not fits(record) or completed(record) != record:
             raise ValueError(say("zip_damaged_record_metrics"))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from engine.folders import JsonReader, data_folder, write_json
+from engine.folders import JsonReader, data_folder, told, write_json
 from engine.owners import owner_hash
 from wording import words
 
@@ -74,6 +74,7 @@ class ClassStore:
         self.folder = data_folder(home) / "classes"
         self._reader = JsonReader()
 
+    @told()
     def create(self, owner: str, title: str = "") -> str:
         """Make a class; gives its code.
 
@@ -104,6 +105,7 @@ class ClassStore:
         """The classes that this browser made, the newest first."""
         return sorted((one for one in self._all() if one.owned_by(owner)), key=lambda one: -one.created)
 
+    @told()
     def delete(self, owner: str, code: str) -> None:
         """Delete a class. The records of its people are not touched.
 
@@ -137,6 +139,7 @@ class ClassStore:
                     write_json(self._path(code), {**content, "people": known})
         return {person: i for i, person in enumerate(known, start=1)}
 
+    @told()
     def forget(self, code: str, person: str) -> None:
         """Leave nothing of a person in the class's file but the gap in the numbers."""
         with self._lock():

@@ -290,7 +290,7 @@ class TrainConfig(JsonSettings):
     def __post_init__(self) -> None:
         check_whole(self, "steps", "batch_size", "eval_every", "eval_rows", "checkpoint_every")
         check_whole(self, "warmup_steps", "seed", "moments", least=0)
-        check_most(self, steps=MOST_STEPS, batch_size=MOST_ROWS, eval_rows=MOST_ROWS, moments=MOST_MOMENTS)
+        check_most(self, steps=MOST_STEPS, batch_size=MOST_ROWS, moments=MOST_MOMENTS)
         check_choice(self, "precision", "auto", "float32", "bfloat16")
         check_choice(self, "optimizer", "adamw", "muon")
         check_choice(self, "schedule", "linear", "cosine", "constant")

@@ -4,6 +4,7 @@ Everything is written under a temporary name and then renamed, so that whoever l
 a crash, finds the whole old one or the whole new one.
 """
 
+import errno
 import json
 import os
 import re
@@ -18,8 +19,54 @@ from wording import words
 
 say = words("engine.folders")
 
+LEAST_FREE = 64 * 1024  # bytes; with less not even a run's settings can be written
 CLOCK_TICK = 0.1  # seconds; file systems tell times apart by less
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) if hasattr(errno, "EDQUOT") else (errno.ENOSPC, errno.EFBIG)
+_CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+class NotKept(OSError, ValueError):
+    """What could not be written, and why, in a sentence for the page.
+
+    Like `io.UnsupportedOperation` it is both: whoever shows a sentence catches ValueError, whoever goes on
+    without what could not be kept catches OSError.
+    """
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Let a folder that can't be written raise a sentence. An error that has a sentence already stays.
+
+    Raises:
+        NotKept: in place of any other OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        kept = NotKept(why_not(error))
+        raise kept from error
+
+
+def why_not(error: OSError) -> str:
+    """Why something could not be kept in the data folder, and what can be done."""
+    if error.errno in _FULL:
+        return say("full")
+    return say("closed") if error.errno in _CLOSED else say("unusable", why=error.strerror or str(error))
+
+
+def room_problem(home: Path) -> str:
+    """What keeps anything from being kept in the data folder now; "" if nothing does."""
+    there = next((folder for folder in (home, *home.parents) if folder.is_dir()), home)
+    if not os.access(there, os.W_OK):
+        return say("closed")
+    try:
+        free = shutil.disk_usage(there).free
+    except OSError as error:
+        return why_not(error)
+    return say("full") if free < LEAST_FREE else ""
 
 
 def data_folder(home: str | Path | None = None) -> Path:

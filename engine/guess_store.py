@@ -10,7 +10,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from engine.folders import JsonReader, read_json, write_json
+from engine.folders import JsonReader, read_json, told, write_json
 from engine.owners import owner_hash
 
 MOST_ROUNDS = 40  # of one person; the oldest are forgotten
@@ -33,6 +33,7 @@ class BetStore:
         """A person's bets in a round, in order; none if there are none, or the file is damaged."""
         return _bets(self._reader.read(self._path(owner)), name)
 
+    @told()
     def add(self, owner: str, name: str, place: int, bet: Mapping[str, Any]) -> Bets:
         """Keep a bet on the token at a place, if it is the next one; gives all bets of the round."""
         self.folder.mkdir(parents=True, exist_ok=True)

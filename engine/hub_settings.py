@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.config import Rotary
+from engine.setting_checks import is_number
 from wording import words
 
 say = words("engine.hub")
@@ -52,7 +53,7 @@ class Settings:
     def number(self, name: str, default: float | None = None) -> float:
         """A number; `ModelConfig` checks its range."""
         value = self._value(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not is_number(value):
             raise ValueError(say("setting_number", name=name, value=repr(value)[:80]))
         return float(value)
 

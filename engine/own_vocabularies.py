@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.folders import checked_name, data_folder, write_file
+from engine.folders import checked_name, data_folder, told, write_file
 from engine.owners import owner_hash
 from engine.tokenizers import Tokenizer, tokenizer_from_json
 from wording import words
@@ -39,6 +39,7 @@ class OwnVocabulary:
     created: float
 
 
+@told()
 def save(owner: str, tokenizer: Tokenizer, learned_from: str, *, home: Path | None = None) -> OwnVocabulary:
     """Keep a vocabulary; one that is there already becomes the newest.
 
@@ -94,6 +95,7 @@ def load(owner: str, vocabulary_hash: str, *, home: Path | None = None) -> Token
     return _read(path)[1]
 
 
+@told()
 def remove(owner: str, vocabulary_hash: str, *, home: Path | None = None) -> None:
     """Forget a vocabulary; nothing happens if it is gone already. Runs that use it keep their own copy."""
     _path(owner, vocabulary_hash, home).unlink(missing_ok=True)

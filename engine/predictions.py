@@ -6,7 +6,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from engine.folders import read_json, write_json
+from engine.folders import read_json, told, write_json
 from engine.owners import owner_hash
 
 Answer = str | float
@@ -27,6 +27,7 @@ class Predictions:
         value = entry.get("answer") if isinstance(entry, dict) else None
         return value if isinstance(value, str | float | int) else None
 
+    @told()
     def commit(self, study: str, answer: Answer) -> Answer:
         """Keep a prediction; gives the one that is kept, which is an earlier one if there is any."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -38,6 +39,7 @@ class Predictions:
                 write_json(self._file, {**read_json(self._file), study: entry})
         return kept
 
+    @told()
     def take_back(self, study: str) -> None:
         """Forget a prediction."""
         self._file.parent.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from engine.folders import JsonReader, checked_name, data_folder, read_json, write_json
+from engine.folders import JsonReader, checked_name, data_folder, read_json, told, write_json
 from engine.owners import owner_hash
 from wording import words
 
@@ -85,6 +85,7 @@ class ProgressStore:
         """How far somebody is, by the hash of their word, as in `Progress.person`; nothing if unknown."""
         return self._read(person) if _PERSON.fullmatch(person) else Progress(person)
 
+    @told()
     def pass_lesson(self, owner: str, lesson: str) -> Progress:
         """Note that a lesson's check was passed. Passed again, it keeps the time of the first pass.
 
@@ -96,6 +97,7 @@ class ProgressStore:
             owner, lambda p: replace(p, lessons=_with(p.lessons, lesson, p.lessons.get(lesson, time.time())))
         )
 
+    @told()
     def answer(self, owner: str, exercise: str, *, seed: int, right: bool, hints: int = 0) -> Progress:
         """Count an answer to an exercise.
 
@@ -112,6 +114,7 @@ class ProgressStore:
 
         return self._change(owner, count)
 
+    @told()
     def rename(self, owner: str, name: str | None) -> Progress:
         """Take a name, or give it up; see `checked_person`.
 
@@ -121,6 +124,7 @@ class ProgressStore:
         wanted = checked_person(name)
         return self._change(owner, lambda p: replace(p, name=wanted))
 
+    @told()
     def join(self, owner: str, room: str | None) -> Progress:
         """Be seen on the board of a class, or leave it with None.
 
@@ -130,6 +134,7 @@ class ProgressStore:
         code = None if room is None else checked_name(room)
         return self._change(owner, lambda p: replace(p, room=code))
 
+    @told()
     def delete(self, owner: str) -> None:
         """Leave nothing of a person, damaged files included. Nothing happens if nothing is there."""
         if not self.folder.is_dir():
@@ -138,6 +143,7 @@ class ProgressStore:
             for path in self.folder.glob(f"*{owner_hash(owner)}.json*"):
                 path.unlink(missing_ok=True)
 
+    @told()
     def let_go(self, person: str, room: str, *, forget: bool) -> None:
         """Take a person out of a class. Nothing happens if they are in another one, or unknown.
 

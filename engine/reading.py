@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.setting_checks import is_number
 from wording import words
 
 say = words("engine.reading")
@@ -49,7 +50,7 @@ class Curves:
 
 def number(value: Any) -> float:
     """A recorded number, NaN if there is none or it is not finite."""
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else math.nan
+    return float(value) if is_number(value) else math.nan
 
 
 def curves(records: Sequence[Record]) -> Curves:
@@ -173,7 +174,7 @@ def table(records: Sequence[Record]) -> dict[str, list[float | int | None]]:
     for name in COLUMNS:
         values = [rows[step].get(name) for step in steps]
         if any(value is not None for value in values):
-            columns[name] = [v if isinstance(v, int | float) and math.isfinite(v) else None for v in values]
+            columns[name] = [v if is_number(v) else None for v in values]
     return columns
 
 

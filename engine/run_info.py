@@ -10,6 +10,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpus import BUILT_IN
 from engine.folders import read_json, write_json
 from engine.owners import owner_hash
+from engine.run_shape import fits
 from wording import LANGUAGES, SOURCE, words
 
 say = words("engine.run_info")
@@ -141,6 +142,8 @@ def info_of(
     """
     configs = configs or configs_of(run)
     if configs is None:
+        return None
+    if not fits(run, status):
         return None
     try:
         state = status["state"]

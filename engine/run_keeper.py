@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from engine import plain_log
-from engine.folders import read_json, write_file, write_json
+from engine.dead_runs import dead_status
+from engine.folders import read_json, told, write_file, write_json
 from engine.owners import owner_hash
 from engine.processes import worker_lives
 from engine.run_bin import UNDO_SECONDS, aside, put_aside, put_back
@@ -30,11 +31,13 @@ class RunKeeper(RunReader):
         with self.queue.lock():
             self.queue.pump()
 
+    @told()
     def stop(self, run_id: str, owner: str) -> None:
         """Ask a run to stop with a checkpoint: within one step when it runs, at once when it waits."""
         with self.queue.lock():
             self._stop(self._own(run_id, owner))
 
+    @told()
     def stop_for_teacher(self, *run_ids: str) -> None:
         """Stop anybody's runs and note by whom: for whoever has the teacher's secret.
 
@@ -53,6 +56,7 @@ class RunKeeper(RunReader):
     def _is_active(self, run_id: str) -> bool:
         return read_json(self.root / run_id / "status.json").get("state") in ACTIVE
 
+    @told()
     def stop_group(self, group: str, owner: str) -> None:
         """Stop all runs of an experiment: those that wait first, so that none of them takes a free place."""
         if not group:
@@ -73,6 +77,7 @@ class RunKeeper(RunReader):
         elif state in AT_WORK:
             (folder / STOP).touch()
 
+    @told()
     def delete(self, run_id: str, owner: str) -> None:
         """Delete a run; a paused one is let go first. For some minutes `restore` brings it back.
 
@@ -82,6 +87,7 @@ class RunKeeper(RunReader):
         self._delete(self._own(run_id, owner))
         plain_log.info("run deleted", home=self.home, run=run_id, by="owner")
 
+    @told()
     def delete_for_teacher(self, run_id: str) -> None:
         """Delete anybody's run: for whoever has the teacher's secret.
 
@@ -95,12 +101,13 @@ class RunKeeper(RunReader):
         self._let_go(folder)  # with a checkpoint: it may be brought back
         with self.queue.lock():
             status = read_json(self.queue.folder(folder.name) / "status.json")
-            if status.get("state") in ACTIVE:
+            if status.get("state") in ACTIVE and dead_status(folder, status) is None:
                 raise ValueError(say("still_active"))
             put_aside(folder)  # gone from every list at once
         with self._mutex:
             self._histories.pop(folder.name, None)
 
+    @told()
     def restore(self, run_id: str, owner: str) -> None:
         """Bring back a run that was deleted a moment ago.
 
@@ -111,6 +118,7 @@ class RunKeeper(RunReader):
             self._check_owner(self._deleted(run_id), owner)
             put_back(self.root, run_id)
 
+    @told()
     def restore_for_teacher(self, run_id: str) -> None:
         """Bring back anybody's run: for whoever has the teacher's secret.
 
@@ -144,6 +152,7 @@ class RunKeeper(RunReader):
             time.sleep(0.01)
         self.pump()  # marks it if it was killed
 
+    @told()
     def rename(self, run_id: str, owner: str, name: str) -> None:
         """Give a run another name; the id stays."""
         with self.queue.lock():
@@ -152,6 +161,7 @@ class RunKeeper(RunReader):
                 folder / "run.json", {**read_json(folder / "run.json"), "name": name.strip() or run_id}
             )
 
+    @told()
     def keep(self, run_id: str, owner: str, wanted: bool) -> None:
         """Let a run never be deleted by itself, or let it be again; see `engine.retention`."""
         with self.queue.lock():

@@ -15,11 +15,12 @@ from filelock import FileLock
 
 from engine import new_runs, plain_log, retention
 from engine.checkpoint_list import newest_checkpoint
+from engine.dead_runs import dead_status
 from engine.folders import CLOCK_TICK, JsonReader, checked_name
 from engine.processes import Workers, process_mark, worker_lives
 from engine.run_bin import sweep
 from engine.run_format import check_format, is_newer
-from engine.run_info import ACTIVE, AT_WORK, language_of, update_status
+from engine.run_info import ACTIVE, AT_WORK, update_status
 from engine.turns import Turn, in_turn
 from wording import words
 
@@ -41,7 +42,8 @@ class RunQueue:
 
     def __init__(self, home: Path) -> None:
         self.home, self.root = home, home / "runs"
-        self.root.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # it can't be written: there is nothing to look at, and Start says why
+            self.root.mkdir(parents=True, exist_ok=True)
         self.slots = int(os.environ.get("LOUPE_MAX_RUNS") or max(2, (os.cpu_count() or 1) - 1))
         self.workers = Workers(home / "workers.log")
         self.json = JsonReader()
@@ -82,7 +84,10 @@ class RunQueue:
 
     def _names(self) -> list[str]:
         """Folders with a run, by name; read anew when one came or went: that changes the time of `root`."""
-        changed = self.root.stat().st_mtime_ns
+        try:
+            changed = self.root.stat().st_mtime_ns
+        except FileNotFoundError:  # it could not be made
+            return []
         known = self._listed
         if known[0] != changed:
             with os.scandir(self.root) as entries:
@@ -144,14 +149,17 @@ class RunQueue:
             if time.monotonic() - self._last_pump < PUMP_SECONDS:
                 return False
             self._last_pump = time.monotonic()
-        with self.lock():
-            self.pump()
+        try:
+            with self.lock():
+                self.pump()
+        except OSError:  # a full disk, or a folder that can't be written: what is there can be looked at
+            return False
         return True
 
     def _needs_pump(self, run_id: str) -> bool:
         status = self.status(run_id)
         state = status.get("state")
-        return state == "queued" or (state in ACTIVE and not worker_lives(status))
+        return not state or state == "queued" or (state in ACTIVE and not worker_lives(status))
 
     def pump(self) -> None:
         """Notice workers that died, then start waiting runs while places are free. Under the lock."""
@@ -185,21 +193,16 @@ class RunQueue:
         for run_id in self.ids():
             folder = self.root / run_id
             status = self.status(run_id)
-            if status.get("state") not in AT_WORK:
+            dead = dead_status(folder, status)
+            if dead is None:
+                living += self.status(run_id).get("state") in AT_WORK
                 continue
-            if worker_lives(status):
-                living += 1
-                continue
-            newest = newest_checkpoint(folder)
-            of = language_of(folder)
-            sentences = [say.written("killed", of)]
-            if newest:
-                sentences.append(say.written("can_go_on", of, step=newest[0]))
-            else:
-                sentences.append(say.written("can_start_again", of))
-            update_status(folder, state="failed", pid=None, message=" ".join(sentences))
-            kept = newest[0] if newest else None
-            plain_log.warning("run killed", home=self.home, run=run_id, worker=status.get("pid"), kept=kept)
+            with suppress(OSError):  # a full disk: readers see it all the same, see `RunReader`
+                update_status(folder, **dead)
+                what = "run killed" if status.get("state") else "run without a status"
+                newest = newest_checkpoint(folder)
+                kept = newest[0] if newest else None
+                plain_log.warning(what, home=self.home, run=run_id, worker=status.get("pid"), kept=kept)
         return living
 
     def _launch(self, folder: Path) -> None:

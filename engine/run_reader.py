@@ -8,6 +8,7 @@ from typing import Any
 
 from engine import new_runs, retention
 from engine.checkpoint_list import list_checkpoints, newest_checkpoint
+from engine.dead_runs import dead_status
 from engine.folders import checked_name
 from engine.owners import owner_hash
 from engine.records import Records, merge_records, read_records
@@ -96,7 +97,7 @@ class RunReader:
 
     def unreadable(self) -> Names:
         """Folders among the runs that this version can't read: damaged, or of a newer one."""
-        folders = (p for p in self.root.iterdir() if p.is_dir() and not p.name.startswith("."))
+        folders = (p for p in self.root.glob("*") if p.is_dir() and not p.name.startswith("."))
         readable = {run_id for run_id in self.queue.ids() if self._read_info(run_id) is not None}
         return sorted(p.name for p in folders if p.name not in readable)
 
@@ -140,6 +141,7 @@ class RunReader:
         run, status = self.queue.settings(run_id), self.queue.status(run_id)
         if not run:
             return None
+        status = {**status, **(dead_status(folder, status) or {})}  # also where that can't be written down
         kept = self._configs.get(run_id)
         if kept is None or kept[0] is not run:
             kept = self._configs[run_id] = (run, configs_of(run))

@@ -15,7 +15,7 @@ from engine.checkpoint_list import compact_checkpoint, list_checkpoints, newest_
 from engine.checkpoints import Checkpoint, save_checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.events import CheckpointEvent, DivergedError, EvalEvent, Event, NoticeEvent, StepEvent, TrainState
-from engine.folders import read_json
+from engine.folders import read_json, why_not
 from engine.heartbeat import Status
 from engine.parallel import ALONE, InStep, LostProcessError, Processes
 from engine.processes import process_mark
@@ -34,6 +34,8 @@ LINGER_SECONDS = 30.0  # a paused run keeps its process so long
 KEEP_SECONDS = 0.5  # of a pause, then its moment is saved: a click on the next step comes sooner
 LOOK_SECONDS = 0.5  # between two looks at the queue
 POLL_SECONDS = 0.02
+NO_MEMORY = ("allocate", "out of memory", "bad_alloc", "start new thread")  # as torch and others say it
+SPARE, SPARE_BYTES = ".spare", 16_384  # given back so that a full disk still takes the last words
 
 
 class Run:
@@ -58,6 +60,8 @@ class Run:
             steps=self.config.steps,
         )
         self.log = RunLog(folder, self.status, self.config, report)
+        with suppress(OSError):
+            (folder / SPARE).write_bytes(os.urandom(SPARE_BYTES))
         self._asked = False
         self._kept: int | None = None  # the step of the newest moment that is known to be whole
 
@@ -102,16 +106,22 @@ class Run:
         sentences = [describe(error, self.config, self.model_config)]
         if newest:
             sentences.append(say("checkpoint_intact", step=newest[0]))
-        self._finish(
-            state="failed",
-            message=" ".join(sentences),
-            diverged=isinstance(error, DivergedError),
-        )
+        with suppress(OSError):  # not even that: whoever looks finds the worker gone, and the disk full
+            self._finish(
+                state="failed",
+                message=" ".join(sentences),
+                diverged=isinstance(error, DivergedError),
+            )
 
     def release(self) -> None:
         """Close the metrics and end the heartbeat, if that has not happened."""
+        self._give_room()
         self.log.metrics.close()
         self.status.end()
+
+    def _give_room(self) -> None:
+        with suppress(OSError):
+            (self.folder / SPARE).unlink(missing_ok=True)
 
     # ---- its folder
 
@@ -130,6 +140,7 @@ class Run:
     def _save(self, state: TrainState) -> None:
         info = {"run": self.settings["id"], "name": self.settings["name"], "corpus": self.settings["corpus"]}
         floor = self.log.floor
+        self.log.metrics.keep()
         info |= {"device": str(self.model.device), "floor": floor if floor == floor else None}
         info |= {"precision": self._training.precision}
         info |= {"seconds": round(self.log.seconds, 1), **self.log.last_eval}
@@ -265,6 +276,7 @@ class Run:
         plain_log.info(f"run {state}", home=self._home, run=self.folder.name, step=step)
 
     def _finish(self, **entries: Any) -> None:
+        self._give_room()
         self.log.metrics.close()
         for asked in (STOP, PAUSE):
             with suppress(FileNotFoundError):
@@ -277,7 +289,7 @@ def describe(error: BaseException, config: TrainConfig, model_config: ModelConfi
     """One sentence for the page."""
     text = str(error).split("\n")[0]
     no_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or (
-        isinstance(error, RuntimeError) and ("allocate" in text or "out of memory" in text)
+        isinstance(error, RuntimeError) and any(word in text for word in NO_MEMORY)
     )
     if no_memory:
         smaller = max(1, config.batch_size // 4)
@@ -286,5 +298,5 @@ def describe(error: BaseException, config: TrainConfig, model_config: ModelConfi
     if isinstance(error, ValueError | LostProcessError):
         return text
     if isinstance(error, OSError):
-        return say("folder_not_written", text=text)
+        return f"{say('had_to_stop')} {why_not(error)}"
     return say("training_failed", name=type(error).__name__, text=text)

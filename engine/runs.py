@@ -14,7 +14,7 @@ from typing import Any
 from engine import plain_log
 from engine.checkpoint_list import newest_checkpoint
 from engine.config import TrainConfig
-from engine.folders import data_folder, read_json, write_file, write_json
+from engine.folders import data_folder, read_json, told, write_file, write_json
 from engine.owners import owner_hash
 from engine.processes import process_mark, worker_lives
 from engine.records import read_records as read_records
@@ -32,6 +32,9 @@ from wording import words
 say = words("engine.runs")
 
 Names = list[str]
+
+MOST_ACTIVE = 60  # runs of one person that run or wait; the largest study of the app has 15
+MOST_RUNS = 500  # runs of one person that are kept
 
 
 class RunStore(RunKeeper):
@@ -52,6 +55,7 @@ class RunStore(RunKeeper):
 
     # ---- making runs
 
+    @told()
     def create(self, spec: RunSpec, owner: str) -> str:
         """Make a run without starting it; gives its id.
 
@@ -76,6 +80,7 @@ class RunStore(RunKeeper):
         """
         return self.start_many([spec], owner)[0]
 
+    @told()
     def start_many(self, specs: Sequence[RunSpec], owner: str) -> Names:
         """Make several runs and start or queue them, all or none; gives their ids in the same order.
 
@@ -111,7 +116,13 @@ class RunStore(RunKeeper):
 
     def _queue_new(self, specs: Sequence[RunSpec], owner: str, sizes: Sequence[tuple[int, int]]) -> Names:
         """Make what isn't active yet. Under the lock."""
-        alive = {key: run_id for key, run_id, lives in self._of(owner) if lives}
+        there = self._of(owner)
+        alive = {key: run_id for key, run_id, lives in there if lives}
+        n_new = len({spec_hash(spec) for spec in specs} - alive.keys())
+        if len(alive) + n_new > MOST_ACTIVE:
+            raise ValueError(say("too_many_active", n=len(alive), most=MOST_ACTIVE))
+        if len(there) + n_new > MOST_RUNS:
+            raise ValueError(say("too_many_kept", n=len(there), most=MOST_RUNS))
         for spec, size in zip(specs, sizes, strict=True):
             key = spec_hash(spec)
             if key not in alive:
@@ -146,6 +157,7 @@ class RunStore(RunKeeper):
 
     # ---- what its owner asks of a run, besides what `RunKeeper` has
 
+    @told()
     def pause(self, run_id: str, owner: str) -> None:
         """Ask a run to wait after this step. One in the queue leaves it; one that isn't active is left alone.
 
@@ -160,6 +172,7 @@ class RunStore(RunKeeper):
             elif state in AT_WORK:
                 write_file(folder / PAUSE, b"0", durable=False)
 
+    @told()
     def step(self, run_id: str, owner: str, n: int = 1) -> None:
         """Take `n` more steps, then pause. Asked again while they are being taken, it adds to them.
 
@@ -185,6 +198,7 @@ class RunStore(RunKeeper):
             if status.get("state") not in ACTIVE:
                 self._requeue(folder, run["train"]["steps"])
 
+    @told()
     def resume(self, run_id: str, owner: str, steps: int | None = None) -> None:
         """Go on, from a pause or from the newest good checkpoint; `steps` is a new total, to train longer.
 

@@ -1,12 +1,23 @@
 """How settings are checked when they are made, and how they go to JSON and back."""
 
 import math
+import sys
 from dataclasses import MISSING, asdict, fields
 from typing import Any, Self
 
 from wording import words
 
 say = words("engine.setting_checks")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value out of JSON is a finite number that a float can hold; true and false are none.
+
+    >>> is_number(3), is_number(1.5), is_number(10**400), is_number(float("nan")), is_number(True)
+    (True, True, False, False, False)
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= sys.float_info.max  # 10**400 is too large for math.isfinite
 
 
 def check_whole(config: Any, *names: str, least: int = 1) -> None:
@@ -27,7 +38,7 @@ def check_most(config: Any, **most: int) -> None:
 def check_between(config: Any, name: str, low: float, high: float = math.inf) -> None:
     """Refuse a setting that is not a finite number from `low` to `high`."""
     value = getattr(config, name)
-    if isinstance(value, int | float) and math.isfinite(value) and low <= value <= high:
+    if is_number(value) and low <= value <= high:
         return
     if high < math.inf:
         raise ValueError(say("must_number_between", name=name, low=low, high=high, value=value))

@@ -98,9 +98,14 @@ def serve() -> None:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
     try:
-        run_folder(folder, report=lambda text: print(text, flush=True))
+        run_folder(folder, report=_say)
     finally:
         start_next(folder)
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):  # on a full disk: a log must not end a run
+        print(text, flush=True)
 
 
 def start_next(folder: Path) -> None:

@@ -14,6 +14,7 @@ from ui import (
     write_view,
     writing,
     writing_weights,
+    written_text,
 )
 from ui.branch_view import compare, keep, switcher
 from ui.branches import as_json
@@ -76,9 +77,9 @@ def write(ref: ModelRef, given: Prompt) -> None:
         panel, place = st.empty(), st.empty()
         write_view.buttons(text, ref, ids, how.n, busy)
         switcher(text)
-        parts = writing.halves(ref, given, text)
-        panel.html(writing.written(*parts, writing.pieces_of(ref, text)))
-        writing.notes(ref, given.text, len(ids), text, how.stop_ids)
+        parts = written_text.halves(ref, given, text)
+        panel.html(written_text.written(*parts, written_text.pieces_of(ref, text)))
+        written_text.notes(ref, given.text, len(ids), text, how.stop_ids)
         writing.say_what_is_kept(text)
         possible_story(ref, given.text + text.text(ended=False))
     with right:
@@ -112,8 +113,8 @@ def view(name: str, ref: ModelRef, prompt: str) -> None:
 def one_moment(name: str, ref: ModelRef, given: Prompt) -> None:
     """The views of where the text that is being written has come to."""
     ids, text = given.ids, writing.writing(ref, given)
-    parts = writing.halves(ref, given, text)
-    st.html(writing.written(*parts, writing.pieces_of(ref, text)))
+    parts = written_text.halves(ref, given, text)
+    st.html(written_text.written(*parts, written_text.pieces_of(ref, text)))
     if name == "waterfall":
         live(ref, [*ids, *text.ids])
     elif name == "tree":

@@ -22,7 +22,7 @@ FLOORS = (
     "hub_layout hub_families hub_plan trace_size view chat memory "
     "shelf parameter_parts refused "
     "hub_offer hub_remote hub_download hub_worker gguf_file gguf_tokenizer gguf_llama wheel smollm2 "
-    "teacher_secret new_runs run_sizes run_format run_bin retention "
+    "teacher_secret new_runs run_sizes run_format run_shape run_bin retention "
     "plain_log selftest_result selftest_job selftest_machine selftest_folder",
     "events checks schedule parallel parts adamw muon precision evaluation corpus grammar automaton "
     "legality batches model optimizers dice stages merges own_vocabularies run_sets story_pairs instructions "
@@ -37,7 +37,7 @@ FLOORS = (
     "story_report worked_sums worked_vectors worked_text worked_scaling",
     "tuning_data tuning_size tuning_view tuning_plan start_options run_setup run_options command_line "
     "experiments outcomes study_laws findings run_folder runs worker "
-    "repeats one_step run_spec run_info run_queue run_reader run_keeper run_session run_log run_measures "
+    "repeats one_step run_spec run_info dead_runs run_queue run_reader run_keeper run_session run_log run_measures "
     "heartbeat "
     "bundles bundle_checks board class_rows exercise_tokens exercise_targets exercise_probability "
     "exercise_loss exercise_sampling exercise_attention exercise_training exercise_runs exercise_list "

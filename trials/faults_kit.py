@@ -22,7 +22,7 @@ from engine.runs import RunInfo, RunSpec, RunStore
 from engine.tokenizers import char_tokenizer
 from trials.outcomes import Check
 
-ME = "who-tries-faults"
+ME = "0123456789abcdef" * 2  # a word as browsers keep it
 TEXT = "the cat sat on the mat, the dog sat on the log.\n" * 60
 PATIENCE = 120.0  # s, on a busy machine
 _TIMED = ("seconds", "tokens_per_second", "joules")

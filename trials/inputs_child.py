@@ -122,6 +122,7 @@ def main() -> None:
 
     warnings.simplefilter("ignore")
     kind = kind_of(asked.kind)
+    kind.ready()
     bound()
     with tempfile.TemporaryDirectory() as folder:
         run(kind, asked.cases, asked.seed, Watch(Path(folder)))

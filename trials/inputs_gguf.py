@@ -81,4 +81,4 @@ def attempt(case: Any, home: Path) -> None:
     convert(read_gguf(path))
 
 
-KIND = Kind("gguf", cases, attempt, known=KNOWN)
+KIND = Kind("gguf", cases, attempt, known=KNOWN, ready=made.gguf_file)

@@ -50,7 +50,7 @@ class Kind:
         known: cases that are always tried, first.
         seconds: of processor time that a case may take.
         megabytes: that a case may take beyond what the process had.
-        share: of the number of cases asked for.
+        ready: makes what cases are made of, before anything is watched.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Kind:
     known: tuple[Any, ...] = ()
     seconds: float = 10.0
     megabytes: float = 600.0
-    share: float = 1.0
+    ready: Callable[[], object] = lambda: None
 
 
 @dataclass(frozen=True)

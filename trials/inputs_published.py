@@ -150,4 +150,4 @@ def header(entries: Any, length: int | None = None, n_bytes: int = 0) -> bytes:
     return struct.pack("<Q", len(head) if length is None else length) + head + bytes(n_bytes)
 
 
-KIND = Kind("published", cases, attempt, known=KNOWN)
+KIND = Kind("published", cases, attempt, known=KNOWN, ready=lambda: [files() for files in MODELS.values()])

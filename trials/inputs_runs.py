@@ -186,4 +186,4 @@ def read_all(store: RunStore, run_id: str) -> None:
     float(info.corpus["val_share"])
 
 
-KIND = Kind("runs", cases, attempt, known=KNOWN)
+KIND = Kind("runs", cases, attempt, known=KNOWN, ready=made.run_files)

@@ -116,4 +116,4 @@ def _look(model: Transformer, tokenizer: Tokenizer, text: str, objective: str) -
     tokenizer.decode([step.id for step in steps])
 
 
-KIND = Kind("texts", texts, attempt, known=KNOWN)
+KIND = Kind("texts", texts, attempt, known=KNOWN, ready=lambda: (_tokenizers(), _models()))

@@ -103,4 +103,4 @@ def _spec(case: Spec, home: Path) -> None:
     own_vocabularies.load(made.OWNER, made.bpe().hash, home=home).encode("the")
 
 
-KIND = Kind("vocabularies", cases, attempt, known=KNOWN)
+KIND = Kind("vocabularies", cases, attempt, known=KNOWN, ready=lambda: (made.ranks_lines(), made.llama_files()))

@@ -205,4 +205,4 @@ def _lied(data: bytes, case: Lie) -> bytes:
     return data[:at] + value + data[at + len(value) :]
 
 
-KIND = Kind("zips", cases, attempt, known=KNOWN)
+KIND = Kind("zips", cases, attempt, known=KNOWN, ready=made.run_zip)

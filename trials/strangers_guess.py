@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from pathlib import Path
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -38,7 +37,11 @@ def links(things: Things, toy: bool) -> list[tuple[str, dict[str, str]]]:
     setting = {"training_tokenizer": f"own:{things.vocabulary}", "training_text": things.text}
     found = [("training", {"watch": watch, **named, "set": json.dumps(setting)}) for watch in WATCHES]
     found += [("training", {"watch": "train", "run": things.waits})]
-    found += [("teacher", {"desk": "runs", **named}), ("generation", named), ("compare", {"other": named["model"], **named})]
+    found += [
+        ("teacher", {"desk": "runs", **named}),
+        ("generation", named),
+        ("compare", {"other": named["model"], **named}),
+    ]
     if not toy:
         found += [(page, named) for page in PAGES]
         for odd in ODD:
@@ -74,7 +77,9 @@ async def read(spy: Spy, things: Things, toy: bool) -> Check:
         errors += tab.exceptions()
         await tab.close()
     found = leaked(things, spy.said())
-    seen = f"{tried} addresses opened, {len(spy.said()) / 1e6:.1f} MB read: " + (", ".join(found) or "nothing private")
+    seen = f"{tried} addresses opened, {len(spy.said()) / 1e6:.1f} MB read: " + (
+        ", ".join(found) or "nothing private"
+    )
     seen += f", the model chosen {models} times, {len(errors)} errors on the screen"
     return Check("A stranger who knows the ids reads no text, vocabulary, name or word of others, and can't choose "
                  "their model", seen, not (found or models or errors))  # fmt: skip
@@ -134,7 +139,13 @@ async def act(spy: Spy, home: str, things: Things, widgets: dict[str, tuple[str,
     store.close()
     gone = changes(before, state_of(home, things))
     said = f"{tried} asked, {refused} refused, {len(gone)} files changed"
-    checks.append(Check("The store refuses another word for everything that an owner may do", said, refused == tried and not gone))
+    checks.append(
+        Check(
+            "The store refuses another word for everything that an owner may do",
+            said,
+            refused == tried and not gone,
+        )
+    )
     return checks
 
 
@@ -160,7 +171,13 @@ def words_to_try(things: Things) -> Iterable[object]:
         yield {"token": known}
         yield {"token": hashlib.sha256(known.encode()).hexdigest()[:32]}
     yield from ({"token": word} for word in ("", "0" * 32, "a" * 32, "*", None, 0, True, ["x"], {"$ne": ""}))
-    yield from ("token", [], {"token": things.word.upper()}, {"token": f" {things.word}"}, {"token": things.word[:-1]})
+    yield from (
+        "token",
+        [],
+        {"token": things.word.upper()},
+        {"token": f" {things.word}"},
+        {"token": things.word[:-1]},
+    )
 
 
 async def other_words(spy: Spy, home: str, things: Things) -> Check:
@@ -201,8 +218,3 @@ async def files(spy: Spy, owner: Spy, files_of: list[str], things: Things) -> Ch
     return Check("Files that a page offers have names that nobody else is told or can guess",
                  f"{len(guesses)} names guessed, {len(given)} files given; of {len(files_of)} names of the owner "
                  f"{len(offered)} reached the stranger", bool(files_of) and not given and not offered)  # fmt: skip
-
-
-def folder_is(home: str) -> Path:
-    """The data folder."""
-    return Path(home)

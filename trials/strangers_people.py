@@ -68,9 +68,7 @@ class Listener(Tab):
 
     def ids(self) -> dict[str, tuple[str, str]]:
         """Key -> (id, kind) of every widget on the page."""
-        return {
-            key: (self._widget(key).content.id, self._widget(key).kind) for key in self.keys() if key
-        }
+        return {key: (self._widget(key).content.id, self._widget(key).kind) for key in self.keys() if key}
 
     def said(self) -> bytes:
         """All that came, one after the other."""
@@ -144,7 +142,9 @@ def settle(home: str, word: str) -> Things:
     ended = store.create(spec("An ended run", text, objective="mlm"), word)
     worker.run_folder(store.claim(ended), report=lambda said: None)
     waits = store.start(spec("A run that waits", text, seed=1), word)
-    learned = own_vocabularies.save(word, train_bpe(f"{SECRET_VOCABULARY} " * 50, 300), SECRET_VOCABULARY, home=Path(home))
+    learned = own_vocabularies.save(
+        word, train_bpe(f"{SECRET_VOCABULARY} " * 50, 300), SECRET_VOCABULARY, home=Path(home)
+    )
     people = ProgressStore(Path(home))
     people.rename(word, SECRET_NAME)
     people.pass_lesson(word, "tokens")

@@ -7,7 +7,7 @@ import streamlit as st
 
 from ui.branches import Branch, Draw, Writing
 from ui.components import copy_text
-from ui.writing import literal_html
+from ui.written_text import literal_html
 from viz import format_number
 from wording import words
 

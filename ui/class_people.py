@@ -178,8 +178,9 @@ def remove(room: Class) -> None:
 
 def _remove(room: Class, person: str) -> None:
     if room.owned_by(session.owner()):
-        people.store().let_go(person, room.code, forget=True)
-        class_links.store().forget(room.code, person)
+        with people.keeping():
+            people.store().let_go(person, room.code, forget=True)
+            class_links.store().forget(room.code, person)
         _rows.clear()
     st.session_state["teacher_remove_sure"] = False
 
@@ -199,9 +200,10 @@ def delete(room: Class) -> None:
 def _delete(room: Class, records: bool) -> None:
     owner = session.owner()
     if room.owned_by(owner):
-        for each in people.store().everyone(room.code):
-            people.store().let_go(each.person, room.code, forget=records)
-        class_links.store().delete(owner, room.code)
+        with people.keeping():
+            for each in people.store().everyone(room.code):
+                people.store().let_go(each.person, room.code, forget=records)
+            class_links.store().delete(owner, room.code)
         _rows.clear()
     for key in ("teacher_delete_sure", "teacher_delete_records", "teacher_class"):
         st.session_state.pop(key, None)

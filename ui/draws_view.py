@@ -14,7 +14,8 @@ from ui.components import show
 from ui.lesson import literal
 from ui.resources import ModelRef
 from ui.worked_sampling import chi_square
-from ui.writing import logits_after, say_what_is_seen, seen
+from ui.writing import logits_after, seen
+from ui.written_text import say_what_is_seen
 from viz import format_prob, visible
 from viz.draws import count_bars
 from wording import words

@@ -74,7 +74,10 @@ def start_larger(study: str, seed: int) -> None:
 
 def stop(group: str) -> None:
     """Stop the runs of a study; each keeps what it has learned. For `on_click`."""
-    resources.run_store().stop_group(group, session.owner())
+    try:
+        resources.run_store().stop_group(group, session.owner())
+    except ValueError as error:  # the disk is full
+        problem(str(error))
 
 
 def done(info: "RunInfo") -> bool:

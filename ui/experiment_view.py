@@ -7,7 +7,7 @@ import streamlit as st
 from engine import experiments, findings, study_laws
 from engine.outcomes import Outcome, Shipped, outcomes, read_shipped
 from engine.predictions import Answer, Predictions
-from ui import experiment_result, experiment_runs, resources, session
+from ui import experiment_result, experiment_runs, people, resources, run_choice, session
 from ui.experiment_words import StudyWords, words_of
 from ui.words import duration, literal
 from wording import words
@@ -52,6 +52,7 @@ def _run_it(study: str, own: "list[RunInfo]", ready: bool) -> None:
     """The buttons, and what kept the last press from working."""
     _buttons(study, own, ready)
     experiment_runs.show_problem()
+    run_choice.show_room()
 
 
 # ---- the prediction
@@ -67,12 +68,14 @@ def commit(study: str) -> None:
     if answer is None:
         experiment_runs.problem(say("say_first"))
     else:
-        _predictions().commit(study, answer)
+        with people.keeping():
+            _predictions().commit(study, answer)
 
 
 def take_back(study: str) -> None:
     """Forget a prediction. For `on_click`."""
-    _predictions().take_back(study)
+    with people.keeping():
+        _predictions().take_back(study)
 
 
 def _ask(study: str, words: StudyWords) -> None:

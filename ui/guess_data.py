@@ -9,7 +9,7 @@ from engine import corpus, guess
 from engine.baselines import NGrams
 from engine.guess import Field, Round
 from engine.guess_store import Bets, BetStore, round_name
-from ui import resources, session
+from ui import people, resources, session
 from ui.resources import ModelRef
 from wording import words
 
@@ -70,7 +70,8 @@ def bets(ref: ModelRef, seed: int) -> Bets:
 
 def place(ref: ModelRef, seed: int, at: int, bet: Mapping[str, object]) -> None:
     """Place a bet on the token at a place; it can't be taken back. For callbacks."""
-    _store(str(resources.home())).add(session.owner(), name_of(ref, seed), at, bet)
+    with people.keeping():
+        _store(str(resources.home())).add(session.owner(), name_of(ref, seed), at, bet)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

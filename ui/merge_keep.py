@@ -7,7 +7,7 @@ import streamlit as st
 from engine import own_vocabularies
 from engine.merges import History
 from engine.tokenizers import Tokenizer
-from ui import nav, own_tokenizers, session, training_settings
+from ui import nav, own_tokenizers, people, session, training_settings
 from ui.words import literal
 from wording import words
 
@@ -54,6 +54,11 @@ def _use(tokenizer: Tokenizer, learned_from: str) -> None:
     training_settings.fill(tokenizer=own_tokenizers.option(kept.hash))
 
 
+def _remove(vocabulary_hash: str) -> None:
+    with people.keeping():
+        own_vocabularies.remove(session.owner(), vocabulary_hash)
+
+
 def _kept(tokenizer: Tokenizer) -> None:
     """That this one is kept, and the others."""
     found, problems = own_tokenizers.listed()
@@ -70,6 +75,6 @@ def _kept(tokenizer: Tokenizer) -> None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.text(say("kept_one", name=kept.name, learned_from=kept.learned_from))
                 st.button(
-                    say("remove"), key=f"merges_remove_{kept.hash}", on_click=own_vocabularies.remove,
-                    args=(session.owner(), kept.hash),
+                    say("remove"), key=f"merges_remove_{kept.hash}", on_click=_remove,
+                    args=(kept.hash,),
                 )  # fmt: skip

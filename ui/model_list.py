@@ -55,7 +55,8 @@ def _picture(refs: list[ModelRef], chosen: str) -> None:
     def press(_: int, row: int) -> None:
         st.session_state[LOOK] = shown[row].id
 
-    figure = viz.models.size_figure(sizes, free=free / 1e6 if free else None, chosen=at)
+    room = float(f"{free / 1e6:.2g}") if free else None  # to two digits: it changes at every breath
+    figure = viz.models.size_figure(sizes, free=room, chosen=at)
     show(figure, key="models_sizes", on_press=press)
     if len(shown) < len(refs):
         st.caption(say("only_few", n=len(shown), total=len(refs)))

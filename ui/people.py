@@ -1,9 +1,12 @@
 """How far the person before the screen is, kept on this server under a hash of their browser's word."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import streamlit as st
 
+from engine.folders import why_not
 from engine.owners import owner_hash
 from engine.progress import Progress, ProgressStore
 from ui import resources, session
@@ -50,8 +53,21 @@ def answer(exercise: str, *, seed: int, right: bool, hints: int = 0) -> Progress
 
 def _not_kept(error: OSError) -> Progress:
     """The folder can't be used, but work goes on: an answer is marked all the same."""
-    st.session_state[_PROBLEM] = say("not-kept", why=literal(error.strerror or str(error)))
+    st.session_state[_PROBLEM] = say("not-kept", why=literal(_why(error)))
     return Progress(owner_hash(session.owner()))
+
+
+def _why(error: OSError) -> str:
+    return str(error) if error.errno is None else why_not(error)  # one without a number is a sentence
+
+
+@contextmanager
+def keeping() -> Iterator[None]:
+    """For callbacks: what can't be kept now becomes a sentence on the page instead of an error."""
+    try:
+        yield
+    except OSError as error:
+        st.session_state[_PROBLEM] = literal(_why(error))
 
 
 def tell() -> None:
@@ -69,15 +85,17 @@ def rename(name: str | None) -> Progress:
     return store().rename(session.owner(), name)
 
 
-def join(room: str | None) -> Progress:
-    """Join a class, or leave it with None.
+def join(room: str | None) -> None:
+    """Join a class, or leave it with None; what keeps that from being noted is said on the page.
 
     Raises:
         ValueError: if that can't be the code of a class.
     """
-    return store().join(session.owner(), room)
+    with keeping():
+        store().join(session.owner(), room)
 
 
 def delete() -> None:
     """Leave nothing of this person's progress."""
-    store().delete(session.owner())
+    with keeping():
+        store().delete(session.owner())

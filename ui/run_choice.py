@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from engine import new_runs
+from engine.folders import room_problem
 from engine.run_bin import UNDO_SECONDS
 from ui import resources, session
 from ui.lesson import literal
@@ -85,8 +86,16 @@ def show_problem(*, to_teacher: bool = False) -> None:
     message = st.session_state.pop(_PROBLEM, "")
     if message:
         st.error(literal(message))
+    else:
+        show_room()
     if not to_teacher and not new_runs.may_begin(resources.home()):
         st.info(say("new_runs_wait"), icon=":material/hourglass_empty:")
+
+
+def show_room() -> None:
+    """Say it beforehand if nothing can be kept now: a full disk, or a folder that can't be written."""
+    if why := room_problem(resources.home()):
+        st.warning(literal(why), icon=":material/save:")
 
 
 def attempt(action: str, run_id: str, **options: Any) -> None:

@@ -12,10 +12,11 @@ import streamlit as st
 import viz
 import wording
 from engine import reading
-from engine.reading import Line, Record
+from engine.reading import Record
 from ui import resources, session
 from ui.cells import table_csv
 from ui.components import curve_code, live_curve
+from ui.run_seen import Seen, seen
 from ui.words import counted
 from wording import words
 
@@ -75,10 +76,9 @@ def _curve_key(run_id: str) -> str:
 
 def draw(
     info: "RunInfo",
-    records: list[Record],
+    now: Seen,
     look: Look,
     *,
-    marks: list[int],
     cursor: int | None,
     on_point: Callable[[int], None],
 ) -> None:
@@ -86,21 +86,20 @@ def draw(
 
     Args:
         info: the run.
-        records: all of its records.
+        now: what its records say; the steps at which it was measured can be pressed.
         look: what `controls` gave.
-        marks: steps that can be pressed.
-        cursor: the chosen one.
+        cursor: the chosen step.
         on_point: called with the one that is pressed.
     """
     name = choose()
-    series = _series(info.id, records, name, look.half_life)
+    series = _series(now, name, look.half_life)
     if look.other is not None:
         series += _series_of_other(look.other, name)
     if not series and name == "bits_per_byte":
         st.caption(_no_bits(info))
     live_curve(
         series,
-        references(info, records, name),
+        references(info, now.floors, name),
         key=_curve_key(info.id),
         with_code=False,
         objective=info.model.objective,
@@ -110,7 +109,7 @@ def draw(
         log_x=look.log_x,
         log_y=look.log_y,
         height=HEIGHT,
-        marks=marks,
+        marks=now.measured,
         cursor=cursor,
         on_point=on_point,
     )
@@ -158,12 +157,11 @@ def _half_lives(language: str) -> dict[int, str]:
     return {steps: counted(steps, "step") if steps else say("no_smoothing") for steps in HALF_LIVES}
 
 
-def _series(run_id: str, records: list[Record], name: str, half_life: int) -> list[viz.Series]:
+def _series(now: Seen, name: str, half_life: int) -> list[viz.Series]:
     lines = []
     for quantity, role, noisy in QUANTITIES[name]:
         label = say(f"line.{quantity}")
-        found = _line(run_id, str(records[-1:]), len(records), quantity, half_life if noisy else 0, records)
-        raw, smoothed = found
+        raw, smoothed = now.lines(quantity, half_life if noisy else 0)
         if smoothed is not None:
             lines += [
                 viz.Series(say("each_step", label=label), *raw, "raw"),
@@ -174,20 +172,9 @@ def _series(run_id: str, records: list[Record], name: str, half_life: int) -> li
     return lines
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _line(
-    run_id: str, last: str, n_records: int, name: str, half_life: int, _records: list[Record]
-) -> tuple[Line, Line | None]:
-    """A line as measured, and smoothed over all its records; computed once for all who watch."""
-    steps, values = reading.quantity(_records, name)
-    if not half_life or len(steps) < 3:
-        return (steps, values), None
-    return (steps, values), (steps, reading.smooth(values, half_life, steps))
-
-
 def _series_of_other(other: "RunInfo", name: str) -> list[viz.Series]:
-    records = resources.run_store().history(other.id)
-    lines = [reading.quantity(records, quantity) for quantity, _, _ in reversed(QUANTITIES[name])]
+    its = seen(other.id, resources.run_store().history(other.id), other.n_choices)
+    lines = [its.lines(quantity, 0)[0] for quantity, _, _ in reversed(QUANTITIES[name])]
     found = next((line for line in lines if len(line[0])), None)
     return [] if found is None else [viz.Series(other.name, *found, "other")]
 

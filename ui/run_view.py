@@ -14,6 +14,7 @@ from engine.reading import Reading, Record
 from engine.verdict import Verdict, verdict
 from ui import resources, run_curve, run_lesson, run_player, session
 from ui.components import live_curve
+from ui.run_seen import Seen, seen
 from ui.vocabularies import called
 from ui.words import STATES, day, duration, literal, objective_name, state_name
 from wording import words
@@ -59,9 +60,10 @@ def _draw(run_id: str, standing: tuple[str, str, int | None], below: DeltaGenera
     if _standing(info) != standing:
         st.rerun()  # other buttons, another pace, and the sidebar may have a new model
     records = store.history(run_id)
-    now, bad = _read(run_id, str(records[-1:]), len(records), records, info.n_choices)
+    found = seen(run_id, records, info.n_choices)
+    now = found.reading
     progress(info, records)
-    _say(info, records, now, bad)
+    _say(info, found)
     picture, side = st.columns([5, 2], gap="medium")
     with side:
         _numbers(info, now)
@@ -69,9 +71,8 @@ def _draw(run_id: str, standing: tuple[str, str, int | None], below: DeltaGenera
     with picture:
         run_curve.draw(
             info,
-            records,
+            found,
             look,
-            marks=[r["step"] for r in records if r["kind"] == "eval"],
             cursor=run_lesson.chosen(run_id),
             on_point=lambda step: run_lesson.choose(run_id, step),
         )
@@ -81,19 +82,11 @@ def _draw(run_id: str, standing: tuple[str, str, int | None], below: DeltaGenera
         if now is not None and (why := _why_training_is_higher(info, now)):
             st.caption(why)
         if info.may_read(session.owner()):
-            run_lesson.samples(records)
+            run_lesson.samples(found.samples)
         else:
             st.caption(say("not_yours_to_read"))
         if now is not None:
             run_lesson.worked(info, records, now)
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _read(
-    run_id: str, last: str, n_records: int, _records: list[Record], vocab_size: int
-) -> tuple[Reading | None, list[int]]:
-    """What the records say: computed once for all who watch."""
-    return reading.read(_records, vocab_size), reading.bad_steps(_records)
 
 
 def progress(info: "RunInfo", records: list[Record]) -> None:
@@ -101,10 +94,9 @@ def progress(info: "RunInfo", records: list[Record]) -> None:
     color, icon = STATES[info.state]
     facts = [f":{color}-badge[{icon} {state_name(info.state)}] **{literal(info.name)}**"]
     facts.append(say("step", step=viz.format_count(info.step), steps=viz.format_count(info.steps)))
-    spent = max((r["seconds"] for r in records if r["kind"] in ("step", "eval")), default=0.0)
     if info.active and info.eta_s is not None:
         facts.append(say("left", time=duration(info.eta_s)))
-    elif spent:
+    elif spent := max((r["seconds"] for r in records if r["kind"] in ("step", "eval")), default=0.0):
         facts.append(say("of_training", time=duration(spent)))
     if info.tokens_per_second:
         facts.append(say("tokens_a_second", n=round(info.tokens_per_second)))
@@ -158,8 +150,9 @@ def _numbers(info: "RunInfo", now: Reading | None) -> None:
             st.metric(say("bits_per_byte"), blank if bits is None else viz.format_number(bits))
 
 
-def _say(info: "RunInfo", records: list[Record], now: Reading | None, bad: list[int]) -> None:
+def _say(info: "RunInfo", found: Seen) -> None:
     """The state in words: what happened, and how the curve reads."""
+    now, bad = found.reading, found.bad_steps
     if info.state == "failed":
         st.error(literal(info.message))
     elif bad:
@@ -172,7 +165,7 @@ def _say(info: "RunInfo", records: list[Record], now: Reading | None, bad: list[
         st.info(literal(info.message))
     if info.due is not None and (days := retention.keep_days()):
         st.caption(say("will_be_deleted", n=round(days), day=day(info.due)))
-    notices = [r["message"] for r in records if r["kind"] == "notice" and r["message"] != info.message]
+    notices = [r["message"] for r in found.notices if r["message"] != info.message]
     for notice in notices[-2:]:
         st.caption(literal(notice))
     if info.state in ("running", "paused", "stopped", "finished") and (now is not None or not info.active):

@@ -14,7 +14,7 @@ from ui.possible import LONGEST
 from ui.prompt import Prompt
 from ui.resources import ModelRef
 from ui.words import duration
-from ui.writing import literal_html, say_what_is_seen
+from ui.written_text import literal_html, say_what_is_seen
 from viz import TRUE, clip, format_number, visible
 from wording import words
 

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from engine.search import Beam, Node, beam_search, look_ahead
-from ui import resources, sampling_form, writing
+from ui import resources, sampling_form, writing, written_text
 from ui.branches import Writing
 from ui.components import token_tree
 from ui.components.token_tree import Path, TreeNode
@@ -60,7 +60,7 @@ def tree_view(ref: ModelRef, prompt: list[int], text: Writing) -> None:
     breadth = int(first.number_input(say("breadth"), 1, 8, key="generation_tree_breadth", **KEEP))
     depth = int(second.number_input(say("depth"), 1, 8, key="generation_tree_depth", **KEEP))
     width = int(third.number_input(say("beam"), 1, 8, key="generation_tree_beam", **KEEP))
-    writing.say_what_is_seen(ref, len(prompt) + len(text.ids))
+    written_text.say_what_is_seen(ref, len(prompt) + len(text.ids))
     ids = tuple(writing.seen(ref, [*prompt, *text.ids]))
     stop = sampling_form.settings(ref).stop_ids
     state = _state((ref, ids, breadth, depth))

@@ -13,7 +13,8 @@ from ui.components import stage_bars
 from ui.resources import ModelRef
 from ui.token_choice import KEY, begin, token_choice
 from ui.worked_sampling import sampled
-from ui.writing import logits_after, say_what_is_seen, seen
+from ui.writing import logits_after, seen
+from ui.written_text import say_what_is_seen
 from viz import format_count, format_number, format_prob
 from viz.sampling import BarColumn
 from wording import words

@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine.metrics import most_likely, softmax
 from engine.sampling import Stage, sampling_stages
-from ui import lesson, resources, sampling_form, writing
+from ui import lesson, resources, sampling_form, writing, written_text
 from ui.branches import Writing
 from ui.components import show, stage_bars
 from ui.dice import look_at_last
@@ -108,7 +108,7 @@ def _before_after(ref: ModelRef, prompt: list[int], text: Writing, stages: list[
         verb=say("verb"),
         on_press=lambda token_id: force(text, ref, prompt, token_id),
     )
-    st.caption(f"{say('press')} {writing.cuts_in_words(stages)}")
+    st.caption(f"{say('press')} {written_text.cuts_in_words(stages)}")
 
 
 def _against_truth(ref: ModelRef, ids: list[int], stages: list[Stage]) -> None:
@@ -121,4 +121,4 @@ def _against_truth(ref: ModelRef, ids: list[int], stages: list[Stage]) -> None:
         distribution_bars(labels, top.probs, tail=top.tail, n_tail=top.n_tail, second=second),
         key="generation_truth",
     )
-    st.caption(writing.cost_in_words(truth, probs))
+    st.caption(written_text.cost_in_words(truth, probs))

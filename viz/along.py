@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from viz.attention import tick_labels
 from viz.curves import Reference, finite_or_gap, reference_line, round_ticks
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import escape, format_count, format_number, format_tick
 from viz.theme import (
@@ -74,6 +75,7 @@ def _surprisal_look(y: np.ndarray, top: float, beside_another: bool) -> dict[str
     return {"color": np.nan_to_num(y), "colorscale": SURPRISAL_SCALE, "cmin": 0, "cmax": max(top, 1e-6)}
 
 
+@kept
 def surprisal_bars(
     tokens: Sequence[str],
     surprisal: ArrayLike,
@@ -151,6 +153,7 @@ def surprisal_bars(
     return finish(fig, height=340, alt=alt, showlegend=second is not None, legend=legend, **side)
 
 
+@kept
 def running_perplexity(
     tokens: Sequence[str], values: ArrayLike, *, objective: str = "clm", floor: float | None = None
 ) -> go.Figure:
@@ -198,6 +201,7 @@ def running_perplexity(
     return finish(fig, height=340, alt=alt, showlegend=False)
 
 
+@kept
 def kl_bars(
     tokens: Sequence[str], kl: ArrayLike, *, unit: str = "nats", selected: int | None = None
 ) -> go.Figure:
@@ -260,6 +264,7 @@ def block_means(values: ArrayLike, most: int = 200) -> tuple[np.ndarray, np.ndar
     return begins, np.add.reduceat(y, begins) / counts, size
 
 
+@kept
 def surprisal_by_block(surprisal: ArrayLike, *, unit: str = "nats", first: int = 1) -> go.Figure:
     """Mean surprisal along a text of any length, in at most 200 blocks of equal length.
 

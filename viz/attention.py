@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.kept import kept
 from viz.put import put, put_xaxes, put_yaxes
 from viz.text import clip, escape, format_prob
 from viz.theme import (
@@ -162,6 +163,7 @@ def _pair_hover(tokens: Sequence[str], shown: np.ndarray, first: int, window: in
     return texts
 
 
+@kept
 def attention_map(
     tokens: Sequence[str],
     weights: ArrayLike,
@@ -252,6 +254,7 @@ def attention_map(
     return fig
 
 
+@kept
 def mask_matrix(
     tokens: Sequence[str], objective: str, *, hidden: Collection[int] = (), query: int | None = None
 ) -> go.Figure:

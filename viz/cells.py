@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import (
@@ -64,6 +65,7 @@ def scale_of(kind: str, values: ArrayLike) -> Scale:
     return Scale(-most, most, DIVERGING_COLORS) if kind == "signed" else Scale(0.0, most, SIZE_COLORS)
 
 
+@kept
 def cell_map(
     rows: Sequence[str],
     columns: Sequence[str],

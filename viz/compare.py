@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from viz.along import block_means, point_hover, token_axis
 from viz.attention import tick_positions
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number
 from viz.theme import (
@@ -40,6 +41,7 @@ def _piece_axis(fig: go.Figure, pieces: Sequence[str], first: int) -> None:
     put_xaxes(fig, tickvals=[i + first for i in places], range=[first - 0.6, first + len(pieces) - 0.4])
 
 
+@kept
 def difference_bars(
     pieces: Sequence[str],
     difference: ArrayLike,

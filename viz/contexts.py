@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import FONT_SIZE, INK, NEUTRAL, finish, objective_color
@@ -21,6 +22,7 @@ GROUPS = (
 )  # fmt: skip
 
 
+@kept
 def similarity_lines(cosines: Mapping[str, ArrayLike], *, layer: int | None = None) -> go.Figure:
     """How alike a word's two vectors are after every block, one line for each model.
 
@@ -76,6 +78,7 @@ def _place(layer: int) -> str:
     return say("after_nth_block", layer=layer) if layer else say("embedding")
 
 
+@kept
 def use_map(
     points: ArrayLike,
     groups: Sequence[str],

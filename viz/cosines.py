@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import BESIDE_BAR, CAUSAL, MODEL, MONO, NEUTRAL, finish
@@ -16,6 +17,7 @@ say = words("viz.cosines")
 _ROW = 24  # pixels for one bar
 
 
+@kept
 def cosine_bars(
     near: Sequence[str],
     near_values: ArrayLike,

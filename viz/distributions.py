@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number, format_prob
 from viz.theme import (
@@ -85,6 +86,7 @@ def _bars(values: np.ndarray, labels: Sequence[str], texts: Sequence[str], name:
     )
 
 
+@kept
 def distribution_bars(
     labels: Sequence[str],
     probs: ArrayLike,
@@ -168,6 +170,7 @@ def _set_off(fig: go.Figure, row: int, k: int) -> None:
     put_yaxes(fig, ticktext=labels)
 
 
+@kept
 def position_heatmap(
     tokens: Sequence[str],
     top_labels: Sequence[Sequence[str]],

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.distributions import _ROW, _label_axis, _tail_label, _ticks
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import FONT_SIZE, HATCH, INK, MODEL, NEUTRAL, TRUE, finish
@@ -17,6 +18,7 @@ say = words("viz.draws")
 _WORDED = 0.045  # a stretch shorter than this has no room for its label
 
 
+@kept
 def draw_line(
     labels: Sequence[str],
     stretches: Sequence[tuple[float, float]],
@@ -87,6 +89,7 @@ def _label(label: str, length: float, several: bool) -> str:
     return escape(clip(label, max(room, 3))) if length >= (_WORDED * 2 if several else _WORDED) else ""
 
 
+@kept
 def count_bars(
     labels: Sequence[str],
     counts: ArrayLike,

@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.kept import kept
 from viz.put import put, put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import (
@@ -30,6 +31,7 @@ _FLOAT32 = 3e38  # larger numbers can't be sent as float32
 _WIDEST = 24  # columns of windows that get their numbers
 
 
+@kept
 def number_grid(
     values: ArrayLike,
     rows: Sequence[str],
@@ -92,6 +94,7 @@ def _labels(
     )  # fmt: skip
 
 
+@kept
 def window_map(ids: Sequence[str], starts: Sequence[int], length: int, *, last_start: int) -> go.Figure:
     """Windows on a text: a row for each, its inputs filled, its last target hatched.
 
@@ -135,6 +138,7 @@ def window_map(ids: Sequence[str], starts: Sequence[int], length: int, *, last_s
     )  # fmt: skip
 
 
+@kept
 def curve_with_point(
     x: ArrayLike,
     y: ArrayLike,
@@ -197,6 +201,7 @@ def curve_with_point(
     return fig
 
 
+@kept
 def power_bars(names: Sequence[str], exponents: Sequence[float], *, x_title: str, alt: str) -> go.Figure:
     """Numbers too unlike for one scale, by their powers of ten.
 

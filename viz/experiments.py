@@ -158,7 +158,7 @@ def two_measures(
             ),
             row=1, col=column,
         )  # fmt: skip
-        fig.update_xaxes(title_text=title, range=[0, 1.25 * max(values)], row=1, col=column)
+        put_xaxes(fig, (1, column), title_text=title, range=[0, 1.25 * max(values)])
         if floors is not None:
             fig.add_trace(
                 go.Scatter(

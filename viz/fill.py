@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number, format_prob
 from viz.theme import (
@@ -27,6 +28,7 @@ say = words("viz.fill")
 _CELL = 7  # characters in a cell: four columns fit a telephone
 
 
+@kept
 def fill_grid(
     places: Sequence[int],
     hidden: Sequence[str],
@@ -95,6 +97,7 @@ def _plain(way: str) -> str:
     return way.replace("\n", " ")
 
 
+@kept
 def right_shares(
     ways: Sequence[str],
     objectives: Sequence[str],
@@ -173,6 +176,7 @@ def _mark(
     )  # fmt: skip
 
 
+@kept
 def gibbs_shares(
     labels: Sequence[str], drawn: ArrayLike, n: int, *, exact: ArrayLike | None = None
 ) -> go.Figure:

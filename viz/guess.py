@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import BESIDE_BAR, MODEL, NEUTRAL, TRUE, finish
@@ -21,6 +22,7 @@ DASHES = {
 MARKS = {"you": "diamond", "model": "circle", "truth": "square"}
 
 
+@kept
 def total_bars(kinds: Sequence[str], names: Sequence[str], totals: Sequence[float]) -> go.Figure:
     """Bits of all players so far, the best on top.
 
@@ -57,6 +59,7 @@ def total_bars(kinds: Sequence[str], names: Sequence[str], totals: Sequence[floa
     return finish(fig, height=70 + 34 * len(names), alt=say("total_alt", said=said))
 
 
+@kept
 def running_lines(
     kinds: Sequence[str], names: Sequence[str], costs: Sequence[Sequence[float]], tokens: Sequence[str]
 ) -> go.Figure:

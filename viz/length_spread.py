@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number
 from viz.theme import CAUSAL, FONT_SIZE, INK, MODEL, MONO, NEUTRAL, finish
@@ -15,6 +16,7 @@ say = words("viz.length_spread")
 BINS = 60
 
 
+@kept
 def length_spread(
     norms: ArrayLike, names: Sequence[str], *, marked: Sequence[int] = (), chosen: int, color: str = CAUSAL
 ) -> go.Figure:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from viz.attention import tick_labels
 from viz.curves import Reference, finite_or_gap, reference_line
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import escape, format_number
 from viz.theme import FONT_SIZE, GRID, MASKED, MONO, NEUTRAL, finish, frame_cells, ink_on, objective_color
@@ -35,6 +36,7 @@ def fate_name(fate: str) -> str:
     return say(f"fate.{fate}")
 
 
+@kept
 def fate_map(
     tokens: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -112,6 +114,7 @@ def fate_map(
     return finish(fig, height=e * _CELL + 120, alt=say("which_chosen", tokens=n, draws=e, counts=told))
 
 
+@kept
 def paid_curve(
     paid: ArrayLike,
     losses: ArrayLike,

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.curves import round_ticks
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number, format_tick
 from viz.theme import BESIDE_BAR, MODEL, NEUTRAL, TRUE, finish
@@ -18,6 +19,7 @@ MAX_POINTS = 600  # of a line; more look the same
 LONGEST = 24  # bytes that have a bar of their own
 
 
+@kept
 def corpus_length(lengths: ArrayLike, cursor: int | None = None) -> go.Figure:
     """How long a text is in tokens after each merge.
 
@@ -75,6 +77,7 @@ def _mark(fig: go.Figure, cursor: int, tokens: int, last: int, most: int) -> Non
     )
 
 
+@kept
 def token_lengths(sizes: ArrayLike) -> go.Figure:
     """How many tokens of a vocabulary have how many bytes.
 
@@ -114,6 +117,7 @@ def token_lengths(sizes: ArrayLike) -> go.Figure:
     return finish(fig, height=300, alt=alt, showlegend=False)
 
 
+@kept
 def token_uses(labels: Sequence[str], uses: ArrayLike, *, chosen: int | None = None) -> go.Figure:
     """How often each token is used, against its place in that order; both axes in powers of ten.
 
@@ -148,11 +152,12 @@ def token_uses(labels: Sequence[str], uses: ArrayLike, *, chosen: int | None = N
         place = int(np.flatnonzero(order == chosen)[0]) + 1
         _name_point(fig, place, int(counts[chosen]), labels[chosen], len(order))
     for axis, top, title in (
-        (fig.update_xaxes, len(order), say("place")),
-        (fig.update_yaxes, int(counts.max(initial=1)), say("uses_in_text")),
+        (put_xaxes, len(order), say("place")),
+        (put_yaxes, int(counts.max(initial=1)), say("uses_in_text")),
     ):
         ticks = round_ticks(1, max(top, 2), 6)
         axis(
+            fig,
             type="log",
             title_text=title,
             tickvals=ticks,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number, format_tick
 from viz.theme import BESIDE_BAR, FONT_SIZE, INK, MODEL, NEUTRAL, finish, objective_color
@@ -36,6 +37,7 @@ class ModelSize:
     loaded: bool
 
 
+@kept
 def size_figure(models: Sequence[ModelSize], *, free: float | None, chosen: int | None = None) -> go.Figure:
     """A line for each model as long as its memory, on a logarithmic axis, and where the memory ends.
 
@@ -150,6 +152,7 @@ def _free(fig: go.Figure, free: float) -> None:
     )  # fmt: skip
 
 
+@kept
 def part_bars(labels: Sequence[str], counts: Sequence[int]) -> go.Figure:
     """How many parameters stand in each part of a model, in full digits, with their share of all.
 

@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import escape, format_number
 from viz.theme import BESIDE_BAR, MODEL, NEUTRAL, finish
@@ -14,6 +15,7 @@ from wording import words
 say = words("viz.one_step")
 
 
+@kept
 def part_bars(
     names: Sequence[str], values: ArrayLike, *, title: str, second: ArrayLike | None = None,
     labels: tuple[str, str] = ("", ""),

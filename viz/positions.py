@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 from plotly.subplots import make_subplots
 
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number
 from viz.theme import (
@@ -66,6 +67,7 @@ def _dimension_bars(values: np.ndarray, dim: int, name: str, color: str) -> go.B
     )
 
 
+@kept
 def lookup_picture(
     row_ids: Sequence[int], row_names: Sequence[str], rows: ArrayLike, *, token_id: int, vocab_size: int,
     dim: int, color: str = CAUSAL,
@@ -105,15 +107,15 @@ def lookup_picture(
     fig.add_trace(_dimension_bars(values[at], dim, say("row"), color), 3, 1)
     labels = [escape(f"{i} {clip(name, 9)}") for i, name in zip(row_ids, row_names, strict=True)]
     labels[at] = f"<b>{labels[at]}</b>"
-    side = {"row": 2, "col": 1}
-    fig.update_yaxes(tickvals=list(range(n_rows)), ticktext=labels, tickfont_family=MONO, ticks="",
-                     range=[n_rows - 0.5, -0.5], showgrid=False, **side)  # fmt: skip
-    fig.update_xaxes(showticklabels=False, range=[-0.5, width - 0.5], showgrid=False, **side)
-    fig.update_yaxes(tickvals=[0], ticktext=["one-hot"], range=[-0.5, 0.5], showgrid=False, row=1, col=1)
-    fig.update_xaxes(range=[-0.5, vocab_size - 0.5], showgrid=False, row=1, col=1,
-                     title_text=say("ids", last=format_count(vocab_size - 1)), nticks=6)  # fmt: skip
-    fig.update_xaxes(title_text=say("dimension"), range=[-0.5, width - 0.5], row=3, col=1)
-    fig.update_yaxes(title_text=say("value"), nticks=5, row=3, col=1)
+    one_hot, matrix, bars = (1, 1), (2, 1), (3, 1)
+    put_yaxes(fig, matrix, tickvals=list(range(n_rows)), ticktext=labels, tickfont_family=MONO, ticks="",
+              range=[n_rows - 0.5, -0.5], showgrid=False)  # fmt: skip
+    put_xaxes(fig, matrix, showticklabels=False, range=[-0.5, width - 0.5], showgrid=False)
+    put_yaxes(fig, one_hot, tickvals=[0], ticktext=["one-hot"], range=[-0.5, 0.5], showgrid=False)
+    put_xaxes(fig, one_hot, range=[-0.5, vocab_size - 0.5], showgrid=False,
+              title_text=say("ids", last=format_count(vocab_size - 1)), nticks=6)  # fmt: skip
+    put_xaxes(fig, bars, title_text=say("dimension"), range=[-0.5, width - 0.5])
+    put_yaxes(fig, bars, title_text=say("value"), nticks=5)
     alt = say(
         "lookup",
         vocab_size=vocab_size,
@@ -129,6 +131,7 @@ def lookup_picture(
     return finish(fig, height=whole + 60, alt=alt, bargap=0.1)
 
 
+@kept
 def sum_picture(parts: Sequence[tuple[str, ArrayLike]], *, dim: int) -> go.Figure:
     """Vectors one under the other, the last one their sum, on one scale of colours.
 
@@ -153,6 +156,7 @@ def sum_picture(parts: Sequence[tuple[str, ArrayLike]], *, dim: int) -> go.Figur
     return finish(fig, height=44 * n + 120, alt=alt)
 
 
+@kept
 def position_table(values: ArrayLike, *, position: int, dim: int, name: str) -> go.Figure:
     """What belongs to each position: rows are positions from top to bottom, columns dimensions.
 
@@ -178,6 +182,7 @@ def position_table(values: ArrayLike, *, position: int, dim: int, name: str) -> 
     return finish(fig, height=440, alt=alt)
 
 
+@kept
 def rotation_plane(
     before: ArrayLike, after: ArrayLike, *, angle: float, pair: int, color: str = CAUSAL
 ) -> go.Figure:
@@ -226,6 +231,7 @@ def rotation_plane(
     return finish(fig, height=400, alt=alt, showlegend=False)
 
 
+@kept
 def turn_lengths(speeds: ArrayLike, *, pair: int, context_length: int, color: str = CAUSAL) -> go.Figure:
     """How many positions each pair of numbers needs for one whole turn, on a log axis.
 

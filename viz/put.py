@@ -23,23 +23,27 @@ def put(fig: go.Figure, **layout: Any) -> None:
     (8, 16, 'loss')
     """
     for name, value in nested(layout).items():
-        if isinstance(value, dict) and name not in _WHOLE:
+        if isinstance(value, dict) and name not in _WHOLE and name in fig.layout:
             value = merged(fig.layout[name].to_plotly_json(), value)
         fig.layout[name] = value
 
 
-def put_xaxes(fig: go.Figure, **properties: Any) -> None:
-    """What `fig.update_xaxes(**properties)` does, to every x axis."""
-    _put_axes(fig, "xaxis", properties)
+def put_xaxes(fig: go.Figure, at: tuple[int, int] | None = None, /, **properties: Any) -> None:
+    """What `fig.update_xaxes(**properties)` does, to every x axis or that of one subplot (row, column)."""
+    _put_axes(fig, "xaxis", at, properties)
 
 
-def put_yaxes(fig: go.Figure, **properties: Any) -> None:
-    """What `fig.update_yaxes(**properties)` does, to every y axis."""
-    _put_axes(fig, "yaxis", properties)
+def put_yaxes(fig: go.Figure, at: tuple[int, int] | None = None, /, **properties: Any) -> None:
+    """What `fig.update_yaxes(**properties)` does, to every y axis or that of one subplot (row, column)."""
+    _put_axes(fig, "yaxis", at, properties)
 
 
-def _put_axes(fig: go.Figure, kind: str, properties: dict[str, Any]) -> None:
-    put(fig, **{name: properties for name in fig.layout if name.startswith(kind)})
+def _put_axes(fig: go.Figure, kind: str, at: tuple[int, int] | None, properties: dict[str, Any]) -> None:
+    if at is None:
+        names = [name for name in fig.layout if name.startswith(kind)]
+    else:
+        names = [getattr(fig.get_subplot(*at), kind).plotly_name]
+    put(fig, **dict.fromkeys(names, properties))
 
 
 def nested(properties: Mapping[str, Any]) -> dict[str, Any]:

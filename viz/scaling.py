@@ -9,6 +9,8 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.curves import Reference, reference_line, round_ticks
+from viz.kept import kept
+from viz.put import put_xaxes, put_yaxes
 from viz.text import format_number, format_tick
 from viz.theme import MODEL, NEUTRAL, finish, rgb
 from wording import words
@@ -44,6 +46,7 @@ class Foretold:
     came: float | None = None
 
 
+@kept
 def law_figure(
     sizes: ArrayLike,
     losses: ArrayLike,
@@ -151,11 +154,11 @@ def _axes(
     low, high = 0.85 * min(seen), 1.1 * max(seen)
     left, right = 0.85 * min(wide), 1.15 * max(wide)
     for update, title, a, b, most in (
-        (fig.update_xaxes, x_title, left, right, 4),  # long numbers, and phones are narrow
-        (fig.update_yaxes, say("loss_axis"), low, high, 6),
+        (put_xaxes, x_title, left, right, 4),  # long numbers, and phones are narrow
+        (put_yaxes, say("loss_axis"), low, high, 6),
     ):
         ticks = round_ticks(a, b, most=most)
         update(
-            title_text=title, type="log", range=[math.log10(a), math.log10(b)], tickvals=ticks,
+            fig, title_text=title, type="log", range=[math.log10(a), math.log10(b)], tickvals=ticks,
             ticktext=[format_tick(v) for v in ticks],
         )  # fmt: skip

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.distributions import _ROW, _label_axis
+from viz.kept import kept
 from viz.put import put_xaxes
 from viz.text import escape, format_count, format_number
 from viz.theme import BESIDE_BAR, FONT_SIZE, INK, MODEL, TRUE, finish
@@ -16,6 +17,7 @@ from wording import words
 say = words("viz.scores")
 
 
+@kept
 def score_bars(
     labels: Sequence[str],
     values: ArrayLike,

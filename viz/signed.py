@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from viz.cells import Scale, scale_of
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import (
@@ -19,6 +20,7 @@ from viz.theme import (
 _ROW = 26  # pixels for a bar
 
 
+@kept
 def signed_bars(
     labels: Sequence[str],
     values: ArrayLike,

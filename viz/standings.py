@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from viz.kept import kept
 from viz.put import put, put_xaxes, put_yaxes
 from viz.text import clip, escape, format_number
 from viz.theme import INK, MODEL, NEUTRAL, TRUE, finish
@@ -13,6 +14,7 @@ from wording import words
 say = words("viz.standings")
 
 
+@kept
 def standing_dots(
     names: Sequence[str],
     values: Sequence[float],

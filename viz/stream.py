@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import escape, format_number
 from viz.theme import (
@@ -20,6 +21,7 @@ say = words("viz.stream")
 _NAMES = 11  # layers that are named on the axis; more would stand upright
 
 
+@kept
 def stream_lengths(
     layers: Sequence[str], lengths: ArrayLike, attention: ArrayLike, mlp: ArrayLike, *, chosen: int
 ) -> go.Figure:

@@ -289,7 +289,8 @@ def finish(fig: go.Figure, *, height: int, alt: str, **layout: Any) -> go.Figure
         "bargap": 0.25,
     }
     put(fig, **merged(nested(common), nested(layout)))
-    fig.update_annotations(font=font)
+    for note in fig.layout.annotations:
+        note.font = merged(note.font.to_plotly_json(), font)
     for trace in fig.select_traces({"type": "heatmap"}):
         trace.colorbar = merged(trace.colorbar.to_plotly_json(), {"tickfont": font, "title": {"font": font}})
     return fig

@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number, format_tick
 from viz.theme import (
@@ -39,6 +40,7 @@ def _rows(fig: go.Figure, names: Sequence[str], *, longest: int = 24) -> None:
     )
 
 
+@kept
 def vocabulary_bars(
     names: Sequence[str],
     values: Sequence[float | None],
@@ -82,6 +84,7 @@ def vocabulary_bars(
     return finish(fig, height=len(names) * _ROW + 62, alt=alt, showlegend=False)
 
 
+@kept
 def language_map(
     languages: Sequence[str],
     vocabularies: Sequence[str],

@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.kept import kept
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number
 from viz.theme import (
@@ -36,6 +37,7 @@ class Part(NamedTuple):
     learns: bool
 
 
+@kept
 def block_stack(parts: Sequence[Part]) -> go.Figure:
     """The parts of a model, one upon the other: which learn and which are frozen, and how large each is.
 
@@ -76,6 +78,7 @@ def block_stack(parts: Sequence[Part]) -> go.Figure:
     return finish(fig, height=len(rows) * _ROW + 62, alt=alt, showlegend=False)
 
 
+@kept
 def before_and_after(
     names: Sequence[str],
     before: Sequence[float],
@@ -141,6 +144,7 @@ def before_and_after(
     )  # fmt: skip
 
 
+@kept
 def share_bars(names: Sequence[str], shares: ArrayLike, errors: ArrayLike, *, unit: str) -> go.Figure:
     """Shares of samples with their standard errors, as bars; the first is the one to compare with.
 
@@ -184,6 +188,7 @@ def share_bars(names: Sequence[str], shares: ArrayLike, errors: ArrayLike, *, un
                   showlegend=False)  # fmt: skip
 
 
+@kept
 def reward_margins(
     margins: ArrayLike, *, trained: bool, chosen: int | None = None, height: int = 300
 ) -> go.Figure:

@@ -8,7 +8,9 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 from plotly.subplots import make_subplots
 
+from viz.kept import kept
 from viz.names import name_sides
+from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count
 from viz.theme import CAUSAL, FONT_SIZE, INK, MODEL, MONO, NEUTRAL, finish
 from wording import words
@@ -18,6 +20,7 @@ say = words("viz.vector_lengths")
 _GOLDEN = 0.6180339887  # its multiples, without their whole part, spread evenly: no chance needed
 
 
+@kept
 def norm_scatter(
     counts: ArrayLike, norms: ArrayLike, names: Sequence[str], *, labelled: Sequence[int] = (),
     chosen: int | None = None, color: str = CAUSAL,
@@ -100,14 +103,14 @@ def _by_frequency(
 
 def _frequency_axes(fig: go.Figure, most: int) -> None:
     powers = [10**p for p in range(len(str(most)))]
-    fig.update_xaxes(range=[-0.3, 1.3], tickvals=[0.5], ticktext=[say("never")], showgrid=False, row=1, col=1)
-    fig.update_xaxes(
+    put_xaxes(fig, (1, 1), range=[-0.3, 1.3], tickvals=[0.5], ticktext=[say("never")], showgrid=False)
+    put_xaxes(
+        fig,
+        (1, 2),
         type="log",
         title_text=say("occurs"),
         range=[-0.12, float(np.log10(most)) + 0.2],
         tickvals=powers,
         ticktext=[format_count(p) for p in powers],
-        row=1,
-        col=2,
     )
-    fig.update_yaxes(title_text=say("length"), row=1, col=1)
+    put_yaxes(fig, (1, 1), title_text=say("length"))

@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from viz.kept import kept
 from viz.names import name_sides
 from viz.put import put_xaxes, put_yaxes
 from viz.text import clip, escape, format_count, format_number
@@ -27,6 +28,7 @@ def _axis_title(i: int, share: float, k: int, fitted: str) -> str:
     return say("axis_at_step" if fitted else "axis", i=i + 1, share=part, step=fitted)
 
 
+@kept
 def token_map(
     points: ArrayLike,
     names: Sequence[str],

@@ -479,7 +479,8 @@ def test_a_killed_worker_is_noticed_and_its_run_resumed(store):
     info = wait_for(lambda: (i := other.info(run_id)).state == "failed" and i, 5)
     last = other.checkpoints(run_id)[-1][0]
     assert info.message == (
-        "The training process was killed (perhaps the machine ran out of memory). "
+        "The training process was killed. If the machine ran out of memory, a smaller model, a shorter "
+        "context or fewer rows in a step need less. "
         f"It can go on from step {last}."
     )
     other.resume(run_id, "me", steps=last + 15)

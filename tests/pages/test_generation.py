@@ -22,7 +22,7 @@ from ui import resources, worked_sampling, writing
 from ui.branches import as_json
 from ui.strategies_view import measured
 from ui.tree_view import press
-from ui.writing import Piece
+from ui.written_text import Piece, written
 
 PROMPT = "Once upon a time"
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
@@ -241,7 +241,7 @@ def test_a_prompt_of_many_bytes_stays_whole(open_page: OpenPage, model: Checkpoi
 
 
 def test_markup_is_shown_as_it_is() -> None:
-    html = writing.written("", MARKUP, [Piece(MARKUP + "\u202e\x00"), Piece("<b>", control=True)])
+    html = written("", MARKUP, [Piece(MARKUP + "\u202e\x00"), Piece("<b>", control=True)])
     assert "<b>" not in html and "<img" not in html
     assert html.count("&lt;img src=x onerror=alert(1)&gt;") == 2
     assert "⟨202E⟩⟨00⟩" in html

@@ -6,6 +6,7 @@ import pytest
 import viz
 from viz import theme
 from viz.cells import scale_of
+from viz.kept import forget
 
 ROWS = ["0 the", "1 the", "2 <b>"]
 COLUMNS = ["embed", "1"]
@@ -50,6 +51,7 @@ def test_every_cell_can_be_pressed_up_to_a_limit(monkeypatch):
     assert list(points.customdata) == ["h", "i", "&lt;i&gt;", "k<br>l", "m", "n"]
     assert points.marker.opacity == points.unselected.marker.opacity == 0
     monkeypatch.setattr("viz.cells.MOST_PRESSED", 5)
+    forget()
     assert all(t.name != "cells:press" for t in drawn().data)
 
 

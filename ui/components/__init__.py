@@ -12,6 +12,6 @@ from ui.components.token_table import token_table
 from ui.components.token_tree import token_tree
 
 __all__ = [
-    "copy_text", "current", "curve_code", "head_grid", "live_curve", "merge_chips", "select", "show", "stage_bars",
-    "token_strip", "token_table", "token_tree",
+    "copy_text", "current", "curve_code", "head_grid", "live_curve", "merge_chips", "select", "show",
+    "stage_bars", "token_strip", "token_table", "token_tree",
 ]  # fmt: skip

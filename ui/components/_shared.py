@@ -1,4 +1,4 @@
-"""What the components share: their files, code that comes once, and a selection that outlives page changes."""
+"""What the components share: their files, code that comes once, a selection that outlives page changes."""
 
 import hashlib
 import json

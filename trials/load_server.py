@@ -1,0 +1,65 @@
+"""What the system says of the server and of what it has started: memory, threads, processes."""
+
+import asyncio
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.app import App
+
+
+class Standing(NamedTuple):
+    """How a server stands.
+
+    Attributes:
+        memory: MB.
+        threads: of the server.
+        processes: command lines of all that work on its data folder, without the server itself.
+    """
+
+    memory: float
+    threads: int
+    processes: list[str]
+
+
+def standing(app: App) -> Standing:
+    """How a server stands now. For Linux; elsewhere there are no threads and processes to see."""
+    tasks = Path(f"/proc/{app.process.pid}/task")
+    threads = len(list(tasks.iterdir())) if tasks.is_dir() else 0
+    return Standing(app.memory(), threads, processes(app.home, app.process.pid))
+
+
+def processes(home: str, without: int = 0) -> list[str]:
+    """Command lines of the processes that work on a data folder, zombies of the server's included."""
+    wanted = f"LOUPE_HOME={home}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended, or is somebody else's
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            mine = wanted in (folder / "environ").read_bytes().split(b"\0")
+            zombie = fields[0] == "Z" and int(fields[1]) in (without, os.getpid())
+            if (mine or zombie) and int(folder.name) not in (without, os.getpid()):
+                said = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+                found.append(said or f"a zombie, {folder.name}")
+    return sorted(found)
+
+
+async def settled(app: App, seconds: float, most: float) -> Standing:
+    """Wait until the server's memory and threads have been the same for a moment, at most so long.
+
+    Args:
+        app: the server.
+        seconds: to wait at least, since sessions are forgotten only after a while.
+        most: to wait.
+    """
+    await asyncio.sleep(seconds)
+    before, passed = standing(app), seconds
+    while passed < most:
+        await asyncio.sleep(1.0)
+        passed += 1.0
+        now = standing(app)
+        if abs(now.memory - before.memory) < 1 and now.threads == before.threads:
+            return now
+        before = now
+    return before
