@@ -12,7 +12,7 @@ from engine.parameter_parts import parameter_count
 from engine.records import MOST_STEPS, completed, fits, read_lines
 from engine.run_shape import run_fits
 from engine.run_spec import fingerprint
-from engine.tokenizers import tokenizer_from_json
+from engine.tokenizers import has_known_pattern, tokenizer_from_json
 from engine.tuning_start import FOLDER as START
 from wording import words
 
@@ -67,6 +67,8 @@ def check_texts(folder: Path, run: dict[str, Any]) -> None:
         raise ValueError(say("zip_damaged_text_also_2"))
     split(corpus, about["val_share"])
     tokenizer = tokenizer_from_json(read_json(folder / "tokenizer.json"))
+    if not has_known_pattern(tokenizer):
+        raise ValueError(say("zip_refused_pattern"))
     if tokenizer.hash != run["tokenizer"]["hash"]:
         raise ValueError(say("zip_damaged_vocabulary_not"))
     need, has = tokenizer.model_vocab_size(run["model"]["objective"]), run["model"]["vocab_size"]

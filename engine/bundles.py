@@ -82,7 +82,7 @@ def export_run(store: RunStore, run_id: str) -> bytes:
         ValueError: if there is no such run, or it can't be read.
     """
     info = store.info(run_id)
-    size = sum(path.stat().st_size for path in info.folder.glob("checkpoints/*/*.safetensors"))
+    size = sum(_size(path) for path in info.folder.glob("checkpoints/*/*.safetensors"))
     if size > MOST_BYTES:
         raise ValueError(say("run_too_large", size=size / 1e6, most=MOST_BYTES / 1e6))
     files = _snapshot(info.folder)
@@ -100,6 +100,14 @@ def export_run(store: RunStore, run_id: str) -> bytes:
             how = zipfile.ZIP_STORED if name.endswith(_STORED) else zipfile.ZIP_DEFLATED
             archive.writestr(zipfile.ZipInfo(name, time.localtime()[:6]), files[name], how)
     return packed.getvalue()
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 if it is gone by now, or a link to nothing."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _snapshot(folder: Path) -> dict[str, bytes]:
@@ -228,6 +236,7 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
         EOFError,
         NotImplementedError,
         zlib.error,
+        ValueError,  # a place in the file that can't be
     ) as error:
         raise ValueError(say("zip_damaged_export_run", filename=entry.filename)) from error
     if len(content) != entry.file_size:

@@ -54,7 +54,7 @@ def read_description(folder: Path) -> dict[str, Any]:
         content = json.loads((folder / JSON).read_bytes())
     except OSError as error:
         raise ValueError(say("no_checkpoint_has_no", name=folder.name, json=JSON)) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(say("damaged_not_valid_json", name=folder.name, json=JSON)) from error
     if not isinstance(content, dict) or content.get("kind") != "loupe-checkpoint":
         raise ValueError(say("not_one_loupes_checkpoints", name=folder.name, json=JSON))

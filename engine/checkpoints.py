@@ -30,13 +30,17 @@ from engine.checkpoint_files import (
 from engine.compact import pack
 from engine.config import ModelConfig, TrainConfig
 from engine.folders import write_folder
+from engine.hub_layout import our_shapes
 from engine.model import Transformer
+from engine.refused import broken_entry
+from engine.setting_checks import is_number
 from engine.tokenizers import Tokenizer, tokenizer_from_json
 from engine.training import TrainState
 from wording import words
 
 say = words("engine.checkpoints")
 
+LARGEST_TABLE = 100_000_000  # numbers in a table of positions that is computed, not learned
 _DTYPES = {"float32": torch.float32, "float16": torch.float16}
 
 
@@ -150,6 +154,8 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
 def _load(folder: Path, device: str | torch.device) -> Checkpoint:
     content = read_description(folder)
     try:
+        if not is_number(content["step"]) or not all(map(is_number, content["losses"])):
+            raise TypeError(content["step"])
         config = ModelConfig.from_json(content["model"])
         train_config = None if content["train"] is None else TrainConfig.from_json(content["train"])
         tokenizer = tokenizer_from_json(content["tokenizer"])
@@ -159,11 +165,13 @@ def _load(folder: Path, device: str | torch.device) -> Checkpoint:
             [float(x) for x in content["losses"]],
             dict(content["info"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(say("cant_opened", name=folder.name, why=_first_line(error))) from error
     _check_fit(folder, content, config, tokenizer)
-    model = Transformer(config)
-    _fill(model, read_weights(folder, content), folder)
+    weights = read_weights(folder, content)
+    _check_weights(config, weights, folder)  # before a model is made: a few digits ask for any memory
+    model = Transformer(config, initial=False)
+    model.load_state_dict({name: value.float() for name, value in weights.items()}, strict=False)
     optimizer = read_file(folder, OPTIMIZER, content) if OPTIMIZER in content["files"] else None
     return Checkpoint(
         model=model.to(device),
@@ -192,26 +200,30 @@ def _check_fit(folder: Path, content: dict[str, Any], config: ModelConfig, token
         raise ValueError(say("refused_model_has_ids", name=folder.name, has=config.vocab_size, need=need))
 
 
-def _fill(model: Transformer, tensors: dict[str, Tensor], folder: Path) -> None:
-    """Copy weights into a model after checking every name, shape and number."""
-    expected = {name: value.shape for name, value in model_tensors(model).items()}
+def _check_weights(config: ModelConfig, tensors: dict[str, Tensor], folder: Path) -> None:
+    """Refuse weights that are not those of such a model: every name, shape and number."""
+    if config.n_layer > len(tensors):  # before names are made for each of them
+        raise ValueError(say("doesnt_fit.blocks", name=folder.name, n=config.n_layer, has=len(tensors)))
+    if config.positions != "learned" and config.context_length * config.d_model > LARGEST_TABLE:
+        told = {"n": config.context_length, "most": LARGEST_TABLE // config.d_model}
+        raise ValueError(say("refused_context", name=folder.name, **told))
+    expected = our_shapes(config)
     if odd := sorted(set(tensors) ^ set(expected)):
         which = "lacks" if odd[0] in expected else "unknown"
         raise ValueError(say(f"doesnt_fit.{which}", name=folder.name, model=MODEL, tensor=odd[0]))
     for name, value in tensors.items():
-        if value.shape != expected[name]:
+        if tuple(value.shape) != expected[name]:
             raise ValueError(
                 say(
                     "doesnt_fit_settings_has",
                     name=folder.name,
                     tensor=name,
                     shape=tuple(value.shape),
-                    wanted=tuple(expected[name]),
+                    wanted=expected[name],
                 )
             )
         if not value.is_floating_point() or not value.isfinite().all():
             raise ValueError(say("refused_holds_numbers_not", name=folder.name, file=name))
-    model.load_state_dict({name: value.float() for name, value in tensors.items()}, strict=False)
 
 
 def _generator_state(text: str) -> Tensor:
@@ -221,4 +233,4 @@ def _generator_state(text: str) -> Tensor:
 def _first_line(error: Exception) -> str:
     if isinstance(error, KeyError):
         return say("has_no_entry", json=JSON, error=error)
-    return str(error).split("\n")[0]
+    return str(error).split("\n")[0] if type(error) is ValueError else broken_entry(error)

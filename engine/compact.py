@@ -56,7 +56,7 @@ def unpack(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
             weights[name] = value
             continue
         scale = tensors.get(name + SCALE)
-        if scale is None or scale.shape != (value.shape[0], 1):
+        if value.ndim != 2 or scale is None or scale.shape != (value.shape[0], 1):
             raise ValueError(say("stored_8_bits_without", name=name))
         weights[name] = value.float() * scale
     return weights

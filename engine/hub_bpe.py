@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from engine.refused import broken_entry
 from engine.vocabularies import split_pattern
 from wording import words
 
@@ -85,7 +86,7 @@ def read_bpe(content: Mapping[str, Any]) -> Bpe:
     try:
         return _read(content)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError(say("tokenizer_damaged", why=repr(error)[:80])) from error
+        raise ValueError(say("tokenizer_damaged", why=broken_entry(error))) from error
 
 
 def _read(content: Mapping[str, Any]) -> Bpe:

@@ -5,6 +5,7 @@ Only JSON and safetensors are opened. Nothing outside the folder is read, whatev
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ def inside(folder: Path, name: str) -> Path:
         ValueError: if the name or a link leads out of the folder, or it is no file.
     """
     path = folder / name
-    found, root = path.resolve(), folder.resolve()
+    found, root = Path(os.path.realpath(path)), folder.resolve()  # `resolve` can't stand a link to itself
     cached = root.parent.name == "snapshots" and root.parents[1].name.startswith("models--")
     roots = [root, root.parents[1] / "blobs"] if cached else [root]
     if not any(found.is_relative_to(allowed) for allowed in roots):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from engine.refused import broken_entry
 from wording import words
 
 say = words("engine.hub")
@@ -29,7 +30,7 @@ def frame_of(processor: Mapping[str, Any] | None, *, masked: bool) -> Frame:
     try:
         found = [frame for step in _steps(processor) for frame in _frames(step)]
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError(say("tokenizer_damaged", why=repr(error)[:80])) from error
+        raise ValueError(say("tokenizer_damaged", why=broken_entry(error))) from error
     if len(found) > 1:
         raise ValueError(say("tokenizer_frame", kind=str(processor and processor.get("type"))[:80]))
     before, after = found[0] if found else ([], [])

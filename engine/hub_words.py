@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from engine.hub_bpe import spelled_bytes
 from engine.hub_vocabulary import PublishedTokenizer
+from engine.refused import broken_entry
 from engine.tokens import Token
 from wording import words
 
@@ -94,7 +95,7 @@ class WordTokenizer(PublishedTokenizer):
             added: dict[int, str] = {one["id"]: str(one["content"]) for one in listed}
             self._package = _opened(self._content)
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(say("tokenizer_damaged", why=repr(error)[:80])) from error
+            raise ValueError(say("tokenizer_damaged", why=broken_entry(error))) from error
         for i, text in added.items():
             if self._package.token_to_id(text) != i:
                 raise ValueError(say("tokenizer_added_id", token=text[:80], id=i))

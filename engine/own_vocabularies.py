@@ -12,6 +12,8 @@ from pathlib import Path
 
 from engine.folders import checked_name, data_folder, told, write_file
 from engine.owners import owner_hash
+from engine.refused import broken_entry
+from engine.setting_checks import is_number
 from engine.tokenizers import Tokenizer, tokenizer_from_json
 from wording import words
 
@@ -124,7 +126,12 @@ def _read(path: Path) -> tuple[OwnVocabulary, Tokenizer]:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ValueError(say("too_large"))
-        content = json.loads(path.read_bytes())
+        try:
+            content = json.loads(path.read_bytes())
+        except ValueError as error:
+            raise ValueError(say("unreadable")) from error
+        if not isinstance(content, dict) or not is_number(content.get("created")):
+            raise ValueError(say("unreadable"))
         tokenizer = tokenizer_from_json(content["tokenizer"])
         if tokenizer.hash != path.stem:
             raise ValueError(say("content_not_what_name"))
@@ -132,5 +139,13 @@ def _read(path: Path) -> tuple[OwnVocabulary, Tokenizer]:
             path.stem, tokenizer.name, str(content["learned_from"]), float(content["created"])
         )
         return kept, tokenizer
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(say("kept_vocabulary_damaged_learn", name=path.stem[:20], error=error)) from error
+    except ValueError as error:
+        raise ValueError(_damaged(path, str(error))) from error
+    except (KeyError, TypeError) as error:
+        raise ValueError(_damaged(path, broken_entry(error))) from error
+    except (OSError, RecursionError) as error:
+        raise ValueError(_damaged(path, say("unreadable"))) from error
+
+
+def _damaged(path: Path, why: str) -> str:
+    return say("kept_vocabulary_damaged_learn", name=path.stem[:20], error=why)

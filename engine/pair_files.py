@@ -135,7 +135,10 @@ def _json_lines(lines: Sequence[str], columns: Sequence[str]) -> list[Row]:
 def _header(line: str, columns: Sequence[str]) -> str:
     """What stands between the columns of a table whose header this is; "" if it is none."""
     for delimiter in ",;\t":
-        found = next(csv.reader([line], delimiter=delimiter))
+        try:
+            found = next(csv.reader([line], delimiter=delimiter))
+        except csv.Error:  # no header is so long, or so odd
+            continue
         if {name.strip().lower() for name in found} >= set(columns):
             return delimiter
     return ""

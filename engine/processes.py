@@ -12,6 +12,7 @@ from engine.folders import data_folder
 
 REPO = Path(__file__).resolve().parent.parent
 STALE_SECONDS = 60.0  # only where the system can't tell whether a process lives
+_seen: dict[int, tuple[float, float]] = {}  # of a process: its last heartbeat, and when it came
 
 
 def process_mark(pid: int) -> str | None:
@@ -42,7 +43,7 @@ def worker_lives(status: dict[str, Any]) -> bool:
         return False
     mark = process_mark(status["pid"])
     if mark is None:
-        return time.time() - float(status.get("updated", 0.0)) < STALE_SECONDS
+        return _beats(int(status["pid"]), float(status.get("updated") or 0.0))
     return mark != "" and mark == str(status.get("mark"))
 
 
@@ -50,6 +51,14 @@ def surroundings() -> dict[str, str]:
     """Of a process of this program, which begins in `REPO`: one thread, and the data folder of this one."""
     one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
     return {**os.environ, **one_thread, "LOUPE_HOME": str(data_folder().absolute())}
+
+
+def _beats(pid: int, updated: float) -> bool:
+    """Whether a heartbeat still changes, by the clock of this process: the one on the wall may be set."""
+    seen, now = _seen.get(pid), time.monotonic()
+    if seen is None or seen[0] != updated:
+        _seen[pid] = seen = (updated, now)
+    return now - seen[1] < STALE_SECONDS
 
 
 class Workers:

@@ -3,7 +3,8 @@
 Without it runs are kept for ever. With it, a run that has ended, is not marked to be kept, and that nobody
 opened or changed for so many days, is deleted: at the earliest a day after it was first found to be due. So a
 clock that was wrong for a moment, or a server that was off all summer, deletes nothing that was not said
-beforehand.
+beforehand. That day has to have passed: where the clock moved by more than this machine was on, or nobody
+looked for some days, it begins anew.
 """
 
 import json
@@ -22,9 +23,12 @@ from engine.run_format import is_newer
 
 VARIABLE = "LOUPE_KEEP_DAYS"
 DAY = 86_400.0
-WARNING = DAY - 3600.0  # from when a run is found due until it is deleted; looked for once a day
+HOUR = 3600.0
+LONGEST_PAUSE = 3 * DAY  # between two looks; after more, what was said is long forgotten, or a clock was set
+WARNING = DAY - HOUR  # from when a run is found due until it is deleted; looked for once a day
 ENDED = ("stopped", "finished", "failed")
 OPENED = "opened"  # a file in a run's folder whose time says when somebody last looked at it
+BOOT = Path("/proc/sys/kernel/random/boot_id")  # another one after each start of the machine
 RECORD = "retention.json"  # in the data folder: when it was last looked, and which runs were due
 BLOCK = 4096  # bytes
 LEFTOVER = DAY  # age of a half-written file that belongs to nobody any more
@@ -72,7 +76,8 @@ def is_due(home: Path) -> bool:
 
 def tidy(home: Path) -> list[str]:
     """Delete the runs whose time is over, and what dead writers left; gives their ids. Under the lock."""
-    now, before = time.time(), read_json(home / RECORD).get("due")
+    now, record = time.time(), read_json(home / RECORD)
+    before = record.get("due") if _went_on(record, now) else None
     found: dict[str, float] = {}
     gone: list[str] = []
     for folder, run, status in _runs(home / "runs"):
@@ -88,8 +93,29 @@ def tidy(home: Path) -> list[str]:
             gone.append(folder.name)
             plain_log.info("run deleted", home=home, run=folder.name, by="retention", days=keep_days())
     _clean(home, now)
-    _keep(home / RECORD, {"looked": now, "due": found})
+    _keep(home / RECORD, {"looked": now, "due": found, **_uptime()})
     return gone
+
+
+def _uptime() -> dict[str, Any]:
+    """How long this machine has been on, also asleep, and since which start; {} where that is not known.
+
+    No setting of a clock changes it.
+    """
+    with suppress(OSError, AttributeError):  # not Linux
+        boot = BOOT.read_text("ascii").strip()
+        return {"boot": boot, "uptime": time.clock_gettime(time.CLOCK_BOOTTIME)}
+    return {}
+
+
+def _went_on(record: Mapping[str, Any], now: float) -> bool:
+    """Whether the time since the last look has passed as the clock says."""
+    passed, uptime = now - _number(record.get("looked")), _uptime()
+    if not 0 <= passed <= LONGEST_PAUSE:
+        return False
+    if not uptime or uptime["boot"] != record.get("boot"):
+        return True  # as far as anybody can tell
+    return abs(passed - (uptime["uptime"] - _number(record.get("uptime")))) < HOUR
 
 
 def _keep(file: Path, record: dict[str, Any]) -> None:

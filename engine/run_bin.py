@@ -14,6 +14,7 @@ from engine.folders import checked_name
 from engine.run_sizes import folder_bytes
 
 UNDO_SECONDS = 600.0  # in which a deleted run can be brought back
+CLOCKS_APART = 60.0  # seconds by which the clocks of two machines may differ
 LEFTOVER_SECONDS = 3600.0  # a half-made run that is so old belongs to nobody
 
 
@@ -79,5 +80,12 @@ def make_room(root: Path, missing: int) -> bool:
 
 
 def _age(folder: Path) -> float:
-    """Seconds between now and a folder's time; a file server's clock may be a little ahead."""
-    return abs(time.time() - folder.stat().st_mtime)
+    """Seconds between now and a folder's time.
+
+    A file server's clock may be a little ahead. Where it is far ahead, a clock was set back since: then the
+    waiting begins anew, so that nothing goes before its time.
+    """
+    age = time.time() - folder.stat().st_mtime
+    if age < -CLOCKS_APART:
+        os.utime(folder)
+    return max(0.0, age)

@@ -10,7 +10,6 @@ from typing import Any
 from engine.records import MOST_STEPS
 from engine.setting_checks import is_number
 
-_LONGEST = 10_000  # characters of a word in them
 _NAMED = ("name", "owner")
 _WORDS = ("group", "label", "device")  # of run.json; may be missing
 _STATUS_WORDS = ("device", "message", "joules_of")
@@ -53,7 +52,7 @@ def _status_fits(status: Mapping[str, Any]) -> bool:
 
 def _is_word(value: Any) -> bool:
     """A text that can stand on a page: no half of a character, no end of it."""
-    if not isinstance(value, str) or len(value) > _LONGEST:
+    if not isinstance(value, str):
         return False
     try:
         value.encode()

@@ -74,6 +74,8 @@ class JsonSettings:
         Raises:
             ValueError: for a name that is unknown or missing, or a value out of range.
         """
+        if not isinstance(values, dict):
+            raise ValueError(say("needs_table", name=cls.__name__, value=repr(values)[:80]))
         known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
         needed = {f.name for f in fields(cls) if f.default is MISSING}  # type: ignore[arg-type]
         unknown, missing = sorted(set(values) - known), sorted(needed - set(values))

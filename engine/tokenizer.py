@@ -7,7 +7,8 @@ sees in place of a hidden token), then `end_id`. Published vocabularies have the
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +30,21 @@ def has_long_blank(text: str) -> bool:
     """Whether one of the text's blocks is all blank: true for every run of blanks of two blocks or more."""
     blocks = range(0, len(text) - BLANK_BLOCK + 1, BLANK_BLOCK)
     return any(text[i : i + BLANK_BLOCK].isspace() for i in blocks)
+
+
+@contextmanager
+def no_panic(name: str) -> Iterator[None]:
+    """Let a panic of a package written in Rust be a sentence: it is no `Exception`, and would end the thread.
+
+    Raises:
+        ValueError: in its place.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # it can't be imported
+            raise
+        raise ValueError(say("cuts_badly", name=name)) from error
 
 
 class Tokenizer:
@@ -121,7 +137,8 @@ class Tokenizer:
 
     def _encode_plain(self, text: str) -> list[int]:
         if not has_long_blank(text):
-            return self._encoding.encode_ordinary(text)
+            with no_panic(self.name):
+                return self._encoding.encode_ordinary(text)
         pattern = self._encoding._pat_str  # the same split by a slower engine, which survives
         pieces = (match.group() for match in regex.finditer(pattern, text))
         return [i for piece in pieces for i in self._encoding._encode_single_piece(piece)]

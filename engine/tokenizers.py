@@ -1,20 +1,28 @@
 """The kinds of tokenizer: bytes, characters, our own byte-level BPE, and the published vocabularies."""
 
 import base64
+import binascii
 import hashlib
+from functools import cache
 from typing import Any
 
 import rustbpe
 import tiktoken
 
 from engine.ranks import checked_ranks
-from engine.tokenizer import BLANK_BLOCK, END_TEXT, MASK_TEXT, has_long_blank
+from engine.refused import broken_entry
+from engine.setting_checks import is_number
+from engine.tokenizer import BLANK_BLOCK, END_TEXT, MASK_TEXT, has_long_blank, no_panic
 from engine.tokenizer import Tokenizer as Tokenizer
 from engine.tokens import Token as Token
 from engine.tokens import repair_text
 from wording import words
 
 say = words("engine.tokenizers")
+
+_LONGEST_PATTERN = 10_000  # characters
+_WHOLE = (r"[\s\S]+|[\s\S]", r"[\s\S]+")  # nothing is cut
+_PROBE = "It's 12 o'clock,\n\n  said Zoë;\tthen 日本 😀 \x00 e\u0301"  # a rule of cutting must keep all of it
 
 
 class CharTokenizer(Tokenizer):
@@ -50,7 +58,8 @@ class CharTokenizer(Tokenizer):
 
 def _own(name: str, ranks: dict[bytes, int], pattern: str, spec: dict[str, Any]) -> Tokenizer:
     specials = {MASK_TEXT: len(ranks), END_TEXT: len(ranks) + 1}
-    encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
+    with no_panic(name):
+        encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
     return Tokenizer(name, encoding, len(ranks), spec)
 
 
@@ -113,27 +122,88 @@ def tokenizer_from_json(spec: dict[str, Any]) -> Tokenizer:
     Raises:
         ValueError: if it is no such description, or names a vocabulary that is not on this machine.
     """
-    kind = spec.get("kind")
+    kind = spec.get("kind") if isinstance(spec, dict) else None
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ValueError(say("tokenizer_kind_unknown_known", kind=str(kind)[:80]))
     try:
-        if kind == "bytes":
-            return byte_tokenizer()
-        if kind == "characters":
-            return CharTokenizer(spec["alphabet"])
-        if kind == "bpe":
-            ranks = _byte_ranks()
-            for text in spec["merged"]:
-                ranks[base64.b64decode(text)] = len(ranks)
-            return _own(f"BPE {len(ranks)}", ranks, spec["pattern"], spec)
-        if kind == "published":
-            return load_vocabulary(spec["name"])
-        if kind == "hub":
-            from engine.hub_tokenizer import open_tokenizer  # only who opens a published model needs it
+        return _KINDS[kind](spec)
+    except (KeyError, TypeError, AttributeError) as error:
+        why = broken_entry(error)
+        raise ValueError(say("description_tokenizer_damaged", kind=kind, error=why)) from error
 
-            frame = spec.get("frame", ((), ()))
-            return open_tokenizer(spec["name"], spec["content"], spec["rows"], spec["end"], frame)
-    except (KeyError, TypeError) as error:
-        raise ValueError(say("description_tokenizer_damaged", kind=kind, error=error)) from error
-    raise ValueError(say("tokenizer_kind_unknown_known", kind=kind))
+
+def _read_characters(spec: dict[str, Any]) -> Tokenizer:
+    alphabet = spec["alphabet"]
+    if not isinstance(alphabet, str) or repair_text(alphabet)[1] or len(set(alphabet)) != len(alphabet):
+        raise TypeError(alphabet)
+    return CharTokenizer(alphabet)
+
+
+def _read_bpe(spec: dict[str, Any]) -> Tokenizer:
+    ranks = _byte_ranks()
+    try:
+        merged = [base64.b64decode(text, validate=True) for text in spec["merged"]]
+    except (binascii.Error, ValueError) as error:
+        raise TypeError(error) from error
+    for data in merged:
+        if data in ranks or not data:
+            raise TypeError(data)
+        ranks[data] = len(ranks)
+    pattern = spec["pattern"]
+    if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
+        raise TypeError(pattern)
+    try:
+        tokenizer = _own(f"BPE {len(ranks)}", ranks, pattern, spec)
+        whole = tokenizer.decode(tokenizer.encode(_PROBE)) == _PROBE
+    except ValueError as error:  # the package refuses the pattern in its own words
+        raise ValueError(say("bad_pattern")) from error
+    if not whole:
+        raise ValueError(say("bad_pattern"))
+    return tokenizer
+
+
+def _read_hub(spec: dict[str, Any]) -> Tokenizer:
+    from engine.hub_tokenizer import open_tokenizer  # only who opens a published model needs it
+
+    name, rows, end, frame = spec["name"], spec["rows"], spec["end"], spec.get("frame", ((), ()))
+    sides = [i for side in frame for i in side]
+    numbers = [rows, *sides, *([] if end is None else [end])]
+    good = isinstance(name, str) and len(frame) == 2 and all(type(i) is int and is_number(i) for i in numbers)
+    if not good or min(numbers) < 0 or not isinstance(spec["content"], dict):
+        raise TypeError(spec.keys())
+    return open_tokenizer(name, spec["content"], rows, end, frame)
+
+
+def _read_published(spec: dict[str, Any]) -> Tokenizer:
+    if not isinstance(spec["name"], str):
+        raise TypeError(spec["name"])
+    return load_vocabulary(spec["name"])
+
+
+_KINDS = {
+    "bytes": lambda spec: byte_tokenizer(),
+    "characters": _read_characters,
+    "bpe": _read_bpe,
+    "published": _read_published,
+    "hub": _read_hub,
+}
+
+
+@cache
+def _usual_pattern() -> str:
+    """How a text is cut before merging, if nobody says otherwise."""
+    trainer = rustbpe.Tokenizer()
+    trainer.train_from_iterator(["a"], 256)
+    return str(trainer.get_pattern())
+
+
+def has_known_pattern(tokenizer: Tokenizer) -> bool:
+    """Whether a text is cut as Loupe's own vocabularies do it.
+
+    Any other regular expression may be one that takes years on some text.
+    """
+    spec = tokenizer.to_json()
+    return spec.get("kind") != "bpe" or spec["pattern"] in (_usual_pattern(), *_WHOLE)
 
 
 def custom_vocabulary(content: bytes, name: str) -> Tokenizer:

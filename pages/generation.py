@@ -8,7 +8,6 @@ from ui import (
     address,
     lesson,
     nav,
-    resources,
     sampling_form,
     session,
     write_view,
@@ -16,8 +15,7 @@ from ui import (
     writing_weights,
     written_text,
 )
-from ui.branch_view import compare, keep, switcher
-from ui.branches import as_json
+from ui.branch_view import compare, switcher
 from ui.dice import dice, look_at_last
 from ui.draws_view import draws_view
 from ui.possible import possible_story
@@ -68,10 +66,9 @@ def write(ref: ModelRef, given: Prompt) -> None:
     """One token after the other: drawn, forced, rewound, in branches."""
     ids, text = given.ids, writing.writing(ref, given)
     busy = bool(st.session_state.pop(write_view.ASKED, False))
-    top = st.container()
-    left, right = st.columns([2, 5], gap="medium")
-    with left:
-        sampling_form.in_a_column(ref, resources.tokenizer(ref).vocab_size)
+    top, middle, below, end = (st.container() for _ in range(4))
+    with middle:
+        write_view.live(ref, given, text, end, alone=not busy)
     how = sampling_form.settings(ref)
     with top:
         panel, place = st.empty(), st.empty()
@@ -82,13 +79,9 @@ def write(ref: ModelRef, given: Prompt) -> None:
         written_text.notes(ref, given.text, len(ids), text, how.stop_ids)
         writing.say_what_is_kept(text)
         possible_story(ref, given.text + text.text(ended=False))
-    with right:
-        write_view.picture(ref, ids, text, how.draw)
-    dice(ref, ids, text, key=write_view.STRIP)
-    compare(text)
-    about = {"model": ref.id, "checkpoint": ref.identity, "bits": ref.bits, "seed": how.seed,
-             "settings": how.draw}  # fmt: skip
-    keep(text, given.text, sampling_form.link(), lambda: as_json(text, ids, about))
+    with below:
+        dice(ref, ids, text, key=write_view.STRIP)
+        compare(text)
     if busy:
         writing.write(panel, place, text, parts, ref, ids, how)
         look_at_last(text, key=write_view.STRIP)

@@ -186,4 +186,10 @@ def _forged(data: bytes, case: Tensors) -> bytes:
     return write_tensors(tensors)
 
 
-KIND = Kind("checkpoints", cases, attempt, known=KNOWN, ready=lambda: [made.checkpoint_files(), made.checkpoint_files("int8")])
+KIND = Kind(
+    "checkpoints",
+    cases,
+    attempt,
+    known=KNOWN,
+    ready=lambda: [made.checkpoint_files(), made.checkpoint_files("int8")],
+)

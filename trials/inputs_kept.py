@@ -91,7 +91,9 @@ def _use(home: Path, code: str) -> None:
     people, classes = ProgressStore(home), ClassStore(home)
     person = people.read(made.OWNER)
     (person.name or "").encode()
-    sum(person.lessons.values()) + sum(done.time + done.tries + done.hints for done in person.exercises.values())
+    sum(person.lessons.values()) + sum(
+        done.time + done.tries + done.hints for done in person.exercises.values()
+    )
     people.everyone(code)
     classes.of(made.OWNER)
     if found := classes.get(code):

@@ -140,7 +140,17 @@ def bert_files() -> dict[str, bytes]:
 @cache
 def words_files() -> dict[str, bytes]:
     """A Hugging Face folder of a tiny BERT with WordPiece, which the package `tokenizers` runs."""
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz", "##s", "##at", "the"]
+    pieces = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *"abcdefghijklmnopqrstuvwxyz",
+        "##s",
+        "##at",
+        "the",
+    ]
     content = json.loads(bert_files()["tokenizer.json"]) | {
         "added_tokens": [_added(i, pieces[i]) for i in range(5)],
         "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
@@ -155,7 +165,9 @@ def words_files() -> dict[str, bytes]:
     return _with_weights(settings, content)
 
 
-def _hub(settings: Mapping[str, Any], special: tuple[str, ...] = ("<|endoftext|>",), frame: Any = None) -> dict:
+def _hub(
+    settings: Mapping[str, Any], special: tuple[str, ...] = ("<|endoftext|>",), frame: Any = None
+) -> dict:
     content = _tokenizer(special) | {"post_processor": frame}
     return _with_weights({"vocab_size": len(content["model"]["vocab"]), **settings}, content)
 

@@ -15,7 +15,12 @@ from trials import inputs_made as made
 from trials.inputs_changes import ODD, Change, Cut, as_json, changed, changes, cut_up, cuts
 from trials.inputs_kind import Broken, Kind
 
-MODELS = {"llama": made.llama_files, "gpt2": made.gpt2_files, "bert": made.bert_files, "words": made.words_files}
+MODELS = {
+    "llama": made.llama_files,
+    "gpt2": made.gpt2_files,
+    "bert": made.bert_files,
+    "words": made.words_files,
+}
 SETTINGS, WORDS, WEIGHTS, INDEX = (
     "config.json", "tokenizer.json", "model.safetensors", "model.safetensors.index.json",
 )  # fmt: skip
@@ -118,9 +123,13 @@ def attempt(case: Any, home: Path) -> None:
         _link(folder, case, outside)
     found = look(folder)
     tokenizer = load_tokenizer(folder, found.config.vocab_size)
-    chat.form_of(folder, tokenizer) if hasattr(chat, "form_of") else None
+    chat.chat_form(folder, tokenizer)
     checkpoint = load_folder(folder)
-    if isinstance(case, Link) and case.to in ("outside", "/etc/hostname") and case.file in (SETTINGS, WORDS, WEIGHTS):
+    if (
+        isinstance(case, Link)
+        and case.to in ("outside", "/etc/hostname")
+        and case.file in (SETTINGS, WORDS, WEIGHTS)
+    ):
         raise Broken("a file outside the folder was read")
     if isinstance(case, Index) and case.link:
         raise Broken("weights outside the folder were read")

@@ -29,7 +29,9 @@ PIECES = (
 )  # fmt: skip
 texts = some.one_of(
     some.text(max_size=60),
-    some.text(some.characters(codec=None, categories=("Cs", "Cc", "Mn", "So", "Cf", "Zs", "Lo")), max_size=40),
+    some.text(
+        some.characters(codec=None, categories=("Cs", "Cc", "Mn", "So", "Cf", "Zs", "Lo")), max_size=40
+    ),
     some.lists(some.sampled_from(PIECES), max_size=12).map("".join),
     some.builds(lambda piece, n: piece * n, some.sampled_from(PIECES), some.integers(1, 500)),
 )

@@ -27,11 +27,21 @@ class Upload(NamedTuple):
 
 
 USES = ("text", "answers", "preferences")
-CODECS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1252", "shift_jis")
+CODECS = (
+    "utf-8",
+    "utf-8-sig",
+    "utf-16",
+    "utf-16-le",
+    "utf-16-be",
+    "utf-32",
+    "latin-1",
+    "cp1252",
+    "shift_jis",
+)
 BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 ROWS = (
     '{"prompt": "Hi", "answer": "Hello.", "chosen": "a", "rejected": "b"}\n' * 4,
-    "prompt,answer,chosen,rejected\nHi,Hello,a,b\n\"multi\nline\",x,c,d\n",
+    'prompt,answer,chosen,rejected\nHi,Hello,a,b\n"multi\nline",x,c,d\n',
     "prompt;answer;chosen;rejected\r\nHi;Hello;a;b\r\n",
     "Hi\tHello.\nHo\tThere.\n",
 )
@@ -53,7 +63,9 @@ files = some.one_of(
     some.builds(_encoded, texts, some.sampled_from(CODECS)),
     some.builds(lambda bom, rest: bom + rest, some.sampled_from(BOMS), some.binary(max_size=60)),
     some.builds(lambda row, made: cut_up(row.encode(), made), some.sampled_from(ROWS), cuts),
-    some.builds(lambda row, text: row.replace("Hi", text).encode("utf-8", "replace"), some.sampled_from(ROWS), texts),
+    some.builds(
+        lambda row, text: row.replace("Hi", text).encode("utf-8", "replace"), some.sampled_from(ROWS), texts
+    ),
 )
 cases = some.builds(Upload, files, some.sampled_from((None, None, *encodings())), some.sampled_from(USES))
 KNOWN: tuple[Any, ...] = (

@@ -48,7 +48,9 @@ line = some.one_of(
 )  # fmt: skip
 cases = some.one_of(
     some.builds(Bytes, cuts.map(tuple)),
-    some.builds(Lines, some.lists(some.tuples(some.integers(0, 600), line), min_size=1, max_size=4).map(tuple)),
+    some.builds(
+        Lines, some.lists(some.tuples(some.integers(0, 600), line), min_size=1, max_size=4).map(tuple)
+    ),
     some.builds(Spec, some.sampled_from(SPECS), changes.map(tuple), some.booleans()),
 )
 KNOWN: tuple[Any, ...] = (
@@ -103,4 +105,6 @@ def _spec(case: Spec, home: Path) -> None:
     own_vocabularies.load(made.OWNER, made.bpe().hash, home=home).encode("the")
 
 
-KIND = Kind("vocabularies", cases, attempt, known=KNOWN, ready=lambda: (made.ranks_lines(), made.llama_files()))
+KIND = Kind(
+    "vocabularies", cases, attempt, known=KNOWN, ready=lambda: (made.ranks_lines(), made.llama_files())
+)

@@ -170,7 +170,11 @@ def _entry(files: dict[str, bytes], case: Entry) -> bytes:
     elif case.listed and case.do == "add":
         files[case.name] = case.data
     whole = json.loads(files[CONTENTS])
-    whole["files"] = {n: {"bytes": len(d), "sha256": hashlib.sha256(d).hexdigest()} for n, d in files.items() if n != CONTENTS}
+    whole["files"] = {
+        n: {"bytes": len(d), "sha256": hashlib.sha256(d).hexdigest()}
+        for n, d in files.items()
+        if n != CONTENTS
+    }
     files[CONTENTS] = json.dumps(whole).encode()
     out = io.BytesIO()
     import warnings

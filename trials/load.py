@@ -135,14 +135,14 @@ async def class_at_work(app: App, options: Options, seen: Seen) -> None:
     await stop_all(app, queue, seen)
     over.set()
     await watching
-    seen.end = await settled(app, wait, most)
+    seen.end = await settled(app, wait, END_SECONDS, threads=seen.warm.threads, n_processes=1)
     found = {run_id: damage(queue.root / run_id) for run_id in queue.ids()}
     seen.damaged = {run_id: what for run_id, what in found.items() if what}
     missing = set(seen.log.started) - set(found)
     seen.damaged |= {run_id: ["its folder is gone"] for run_id in missing}
 
 
-def no_orphans(home: str, seconds: float = 15.0) -> list[str]:
+def no_orphans(home: str, seconds: float = 30.0) -> list[str]:
     """The processes that are left on a data folder, after a moment in which an idle worker may leave."""
     end = time.monotonic() + seconds
     while (left := processes(home)) and time.monotonic() < end:

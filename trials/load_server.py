@@ -1,6 +1,7 @@
 """What the system says of the server and of what it has started: memory, threads, processes."""
 
 import asyncio
+import math
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -45,13 +46,17 @@ def processes(home: str, without: int = 0) -> list[str]:
     return sorted(found)
 
 
-async def settled(app: App, seconds: float, most: float) -> Standing:
-    """Wait until the server's memory and threads have been the same for a moment, at most so long.
+async def settled(
+    app: App, seconds: float, most: float, *, threads: float = math.inf, n_processes: float = math.inf
+) -> Standing:
+    """Wait until the server's memory is the same for a moment, at most so long.
 
     Args:
         app: the server.
         seconds: to wait at least, since sessions are forgotten only after a while.
         most: to wait.
+        threads: wait until there are no more of them.
+        n_processes: and no more of these beside the server.
     """
     await asyncio.sleep(seconds)
     before, passed = standing(app), seconds
@@ -59,7 +64,8 @@ async def settled(app: App, seconds: float, most: float) -> Standing:
         await asyncio.sleep(1.0)
         passed += 1.0
         now = standing(app)
-        if abs(now.memory - before.memory) < 1 and now.threads == before.threads:
+        steady = abs(now.memory - before.memory) < 1 and now.threads <= threads
+        if steady and len(now.processes) <= n_processes:
             return now
         before = now
     return before

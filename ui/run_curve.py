@@ -3,11 +3,13 @@
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 import viz
 import wording
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
 
 say = words("ui.run_curve")
 
+PARTS = ("training_now", "training_below")  # of the page: what is drawn anew each second, and now and then
 HEIGHT = 280
+_QUANTITY, _SMOOTHING, _OTHER = "training_quantity", "training_smoothing", "training_compare"
+_LOG_X, _LOG_Y = "training_log_x", "training_log_y"
 HALF_LIVES = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 COUNTED = ("unigram", "bigram", "trigram")
 # What can be drawn: its lines, each a name in `reading.quantity`, its look, and whether it is noisy enough to
@@ -40,28 +45,48 @@ QUANTITIES: dict[str, tuple[tuple[str, str, bool], ...]] = {
 
 
 class Look(NamedTuple):
-    """How a curve is drawn: half-life of the smoothing in steps, logarithmic axes, a run to compare with."""
+    """How a curve is drawn: what, half-life of the smoothing in steps, logarithmic axes, a run to compare."""
 
+    quantity: str
     half_life: int
     log_x: bool
     log_y: bool
     other: "RunInfo | None"
 
 
-def choose() -> str:
-    """The control for the quantity; gives its name."""
-    return str(
-        st.segmented_control(
-            say("quantity"),
-            list(QUANTITIES),
-            format_func=lambda name: say(f"choice.{name}"),
-            default="loss",
-            required=True,
-            key="training_quantity",
-            persist_state="session",
-            label_visibility="collapsed",
-            wrap=True,
-        )
+def again() -> None:
+    """Draw the parts of the page that show the run, and nothing else. For callbacks."""
+    with suppress(StreamlitAPIException):  # where whole pages run, as in a test, there are no parts
+        st.rerun(PARTS)
+
+
+def choose() -> None:
+    """The control for the quantity."""
+    st.segmented_control(
+        say("quantity"),
+        list(QUANTITIES),
+        format_func=lambda name: say(f"choice.{name}"),
+        default="loss",
+        required=True,
+        key=_QUANTITY,
+        persist_state="session",
+        label_visibility="collapsed",
+        wrap=True,
+        on_change=again,
+    )
+
+
+def look(info: "RunInfo") -> Look:
+    """What `choose` and `controls` stand at."""
+    state = st.session_state
+    name = state.get(_QUANTITY)
+    other = state.get(_OTHER)
+    return Look(
+        name if name in QUANTITIES else "loss",
+        int(state.get(_SMOOTHING, 0)),
+        bool(state.get(_LOG_X)),
+        bool(state.get(_LOG_Y)),
+        _comparable(info).get(other) if other else None,
     )
 
 
@@ -87,11 +112,11 @@ def draw(
     Args:
         info: the run.
         now: what its records say; the steps at which it was measured can be pressed.
-        look: what `controls` gave.
+        look: how it is drawn.
         cursor: the chosen step.
         on_point: called with the one that is pressed.
     """
-    name = choose()
+    name = look.quantity
     series = _series(now, name, look.half_life)
     if look.other is not None:
         series += _series_of_other(look.other, name)
@@ -134,21 +159,33 @@ def _no_bits(info: "RunInfo") -> str:
     return say("no_bits_yet")
 
 
-def controls(info: "RunInfo") -> Look:
+def controls(info: "RunInfo") -> None:
     """Smoothing, logarithmic axes, and another run to compare with."""
-    half_life = st.select_slider(
+    st.select_slider(
         say("smoothing"),
         HALF_LIVES,
         value=0,
         format_func=_half_lives(wording.language()).__getitem__,
-        key="training_smoothing",
+        key=_SMOOTHING,
         persist_state="session",
         help=say("half_life"),
+        on_change=again,
     )
     with st.container(horizontal=True, gap="medium"):
-        log_x = st.toggle(say("log_steps"), key="training_log_x", persist_state="session")
-        log_y = st.toggle(say("log_values"), key="training_log_y", persist_state="session")
-    return Look(int(half_life), log_x, log_y, _compared(info))
+        st.toggle(say("log_steps"), key=_LOG_X, persist_state="session", on_change=again)
+        st.toggle(say("log_values"), key=_LOG_Y, persist_state="session", on_change=again)
+    if others := _comparable(info):
+        st.selectbox(
+            say("compare"),
+            list(others),
+            index=None,
+            format_func=lambda run_id: _label(others[run_id]) if run_id in others else "",
+            key=_OTHER,
+            placeholder=say("compare_placeholder"),
+            label_visibility="collapsed",
+            help=say("compare_help"),
+            on_change=again,
+        )
 
 
 @cache
@@ -219,9 +256,9 @@ def take_away(run_id: str) -> None:
     )
 
 
-def _compared(info: "RunInfo") -> "RunInfo | None":
-    """Another run on the same axes: only one with the same text, vocabulary and objective can be compared."""
-    others = {
+def _comparable(info: "RunInfo") -> "dict[str, RunInfo]":
+    """Runs for the same axes: only one with the same text, vocabulary and objective can be compared."""
+    return {
         o.id: o
         for o in _runs_of(session.owner())
         if o.id != info.id
@@ -229,19 +266,6 @@ def _compared(info: "RunInfo") -> "RunInfo | None":
         and (o.corpus["sha256"], o.tokenizer, o.model.vocab_size, o.measure)
         == (info.corpus["sha256"], info.tokenizer, info.model.vocab_size, info.measure)
     }
-    if not others:
-        return None
-    chosen = st.selectbox(
-        say("compare"),
-        list(others),
-        index=None,
-        format_func=lambda run_id: _label(others[run_id]) if run_id in others else "",
-        key="training_compare",
-        placeholder=say("compare_placeholder"),
-        label_visibility="collapsed",
-        help=say("compare_help"),
-    )
-    return others.get(chosen or "")
 
 
 def _runs_of(owner: str) -> "list[RunInfo]":

@@ -9,6 +9,7 @@ import streamlit as st
 import viz
 from engine import reading
 from engine.reading import Reading, Record
+from ui import run_curve
 from ui.worked import tex, tie
 from wording import words
 
@@ -60,6 +61,7 @@ def choose(run_id: str, step: int | None) -> None:
     """Work out the numbers at this step; None: at the newest. For callbacks."""
     steps = {key: at for key, at in st.session_state.get(_CHOSEN, {}).items() if key != run_id}
     st.session_state[_CHOSEN] = steps if step is None else {**steps, run_id: step}
+    run_curve.again()
 
 
 def worked(info: "RunInfo", records: list[Record], last: Reading) -> None:

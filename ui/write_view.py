@@ -3,13 +3,17 @@
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.metrics import most_likely, softmax
 from engine.sampling import Stage, sampling_stages
 from ui import lesson, resources, sampling_form, writing, written_text
-from ui.branches import Writing
+from ui.branch_view import keep
+from ui.branches import Writing, as_json
 from ui.components import show, stage_bars
 from ui.dice import look_at_last
+from ui.part import part
+from ui.prompt import Prompt
 from ui.resources import ModelRef
 from ui.token_choice import token_choice
 from ui.waterfall_view import formula
@@ -23,6 +27,7 @@ SHOWN = 9  # bars; all other tokens together are one bar more
 ASKED = "_generation_asked"
 STRIP = "generation_strip"
 ERROR = "_generation_error"
+_AROUND = "_generation_around"
 
 
 def draw_one(text: Writing, ref: ModelRef, prompt: list[int]) -> None:
@@ -59,6 +64,42 @@ def buttons(text: Writing, ref: ModelRef, prompt: list[int], n: int, busy: bool)
         st.button(say("stop"), key="generation_stop", disabled=not busy)
         st.button(say("undo"), key="generation_undo", on_click=text.undo, disabled=not text.draws)
         st.button(say("restart"), key="generation_restart", on_click=text.restart, disabled=not text.draws)
+
+
+def live(ref: ModelRef, given: Prompt, text: Writing, end: DeltaGenerator, *, alone: bool) -> None:
+    """The settings, the picture that they make, and the part of the page that says them.
+
+    Args:
+        ref: the model.
+        given: the prompt.
+        text: what was written after it.
+        end: where to draw what can be kept.
+        alone: moving a slider draws nothing else again. While the page writes it must: that ends the writing.
+    """
+    st.session_state.pop(_AROUND, None)
+    (part(_live) if alone else _live)(ref, given, text, end)
+
+
+def _live(ref: ModelRef, given: Prompt, text: Writing, end: DeltaGenerator) -> None:
+    if st.session_state.get(_AROUND) not in (None, _around(ref, text)):
+        st.rerun()
+    left, right = st.columns([2, 5], gap="medium")
+    with left:
+        sampling_form.in_a_column(ref, resources.tokenizer(ref).vocab_size)
+    st.session_state[_AROUND] = _around(ref, text)
+    how = sampling_form.settings(ref)
+    with right:
+        picture(ref, given.ids, text, how.draw)
+    about = {"model": ref.id, "checkpoint": ref.identity, "bits": ref.bits, "seed": how.seed,
+             "settings": how.draw}  # fmt: skip
+    with end:
+        keep(text, given.text, sampling_form.link(), lambda: as_json(text, given.ids, about))
+
+
+def _around(ref: ModelRef, text: Writing) -> Any:
+    """What the rest of the page says of the settings and the text: if it changes, all is drawn anew."""
+    how = sampling_form.settings(ref)
+    return how.n, how.stop_ids, text.at, tuple(text.ids), st.session_state.get(ERROR)
 
 
 def picture(ref: ModelRef, prompt: list[int], text: Writing, draw: dict[str, Any]) -> None:

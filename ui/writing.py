@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import streamlit as st
@@ -162,7 +163,7 @@ def logits_after(ref: ModelRef, ids: Sequence[int]) -> NDArray[Any]:
     return _logits(ref, tuple(seen(ref, ids)))
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
+@lru_cache(maxsize=128)  # asked for in each run: a cache of Streamlit's hashes every field of the key
 def _logits(ref: ModelRef, ids: tuple[int, ...]) -> NDArray[Any]:
     model = resources.load(ref).model
     with held_for(ref, ids) as held:

@@ -33,6 +33,13 @@ _UNSEEN = re.compile(
 )  # would vanish, or turn the line around
 
 
+class Piece(NamedTuple):
+    """A piece of a text, and whether it is a control token, which no typed text can give."""
+
+    text: str
+    control: bool = False
+
+
 def literal_html(text: str) -> str:
     """A text as HTML that shows it character by character, also those that would vanish."""
     return html.escape(_UNSEEN.sub(lambda found: f"⟨{ord(found[0]):02X}⟩", text))
@@ -69,13 +76,6 @@ def halves(ref: ModelRef, prompt: Prompt, text: Writing) -> tuple[str, str]:
     at = prompt.cut(ref, len(text.draws))
     gap = "\n" if prompt.chat else ""  # the answer to a message is no continuation of it
     return prompt.text[:at], prompt.text[at:] + gap
-
-
-class Piece(NamedTuple):
-    """A piece of a text, and whether it is a control token, which no typed text can give."""
-
-    text: str
-    control: bool = False
 
 
 def pieces_of(ref: ModelRef, text: Writing, *, ended: bool = True) -> list[Piece]:

@@ -26,6 +26,12 @@ def at(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.fixture(autouse=True)
+def days_that_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine is on while the clock goes on."""
+    monkeypatch.setattr(retention, "_uptime", lambda: {"boot": "b", "uptime": time.time()})
+
+
+@pytest.fixture(autouse=True)
 def thirty_days(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "NOW", time.time())  # when this file was read may be long ago
     monkeypatch.setenv(retention.VARIABLE, "30")
@@ -154,6 +160,27 @@ def test_a_clock_that_was_wrong_for_a_moment_deletes_nothing(home, at) -> None:
     at(31)
     assert look(home) == [] and there(home, run_id)
     at(32.1)
+    assert look(home) == [run_id]
+
+
+def test_a_clock_that_is_set_ahead_twice_deletes_nothing(home, at, monkeypatch) -> None:
+    """Not a day has passed, whatever the clock says: the machine knows how long it was on."""
+    run_id, on = run_of(home), time.time()
+    monkeypatch.setattr(retention, "_uptime", lambda: {"boot": "b", "uptime": on})
+    for days in (0, 400, 401.5, 900, 901, 902, 0.1, 400):
+        at(days)
+        assert look(home) == [], f"clock set to day {days}"
+    assert there(home, run_id)
+
+
+def test_after_a_summer_without_a_look_the_day_of_warning_begins_anew(home, at, monkeypatch) -> None:
+    monkeypatch.setattr(retention, "_uptime", dict)  # a system that does not say
+    run_id = run_of(home)
+    at(30.1)
+    assert look(home) == []
+    at(120)
+    assert look(home) == [] and there(home, run_id)
+    at(121)
     assert look(home) == [run_id]
 
 

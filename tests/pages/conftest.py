@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints import Checkpoint
 from tests import hub_folders
 from tests.pages.tiny import save_tiny
-from ui import resources
+from ui import resources, run_curve
 
 ROOT = Path(__file__).parents[2]
 OpenPage = Callable[..., AppTest]
@@ -28,6 +28,8 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> OpenPage:
     from engine.runs import RunStore
 
     monkeypatch.setattr(RunStore, "warm", lambda self: None)  # no test here trains: no worker need stand by
+    # AppTest knows only what the last run has drawn: here a change draws the whole page, not the parts alone
+    monkeypatch.setattr(run_curve, "again", lambda: None)
 
     def opener(name: str, query: dict[str, str] | None = None, **state: Any) -> AppTest:
         at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
