@@ -1,6 +1,7 @@
 """The checkpoints of a run: which there are, which is the newest, and how an older one is made small."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from safetensors.torch import save as write_tensors
@@ -31,8 +32,7 @@ def list_checkpoints(run_folder: str | Path) -> list[tuple[int, Path]]:
     found = []
     if not parent.is_dir():
         return []
-    for aside in parent.glob(".*.old"):
-        recover(parent / aside.name[1:-4])
+    _recover_all(parent)
     for path in parent.iterdir():
         if path.name.isdigit() and is_complete(path):
             found.append((int(path.name), path))
@@ -44,10 +44,18 @@ def newest_checkpoint(run_folder: str | Path) -> tuple[int, Path] | None:
     parent = Path(run_folder) / "checkpoints"
     if not parent.is_dir():
         return None
+    _recover_all(parent)
     for path in sorted((p for p in parent.iterdir() if p.name.isdigit()), key=lambda p: -int(p.name)):
         if is_complete(path):
             return int(path.name), path
     return None
+
+
+def _recover_all(parent: Path) -> None:
+    """Put those back whose writer died between stepping them aside and putting the new one there."""
+    for aside in parent.glob(".*.old"):
+        with suppress(OSError):  # a folder that can't be written; or its writer is at this very moment there
+            recover(parent / aside.name[1 : -len(".old")])
 
 
 def is_complete(folder: Path) -> bool:

@@ -84,7 +84,9 @@ class WordTokenizer(PublishedTokenizer):
         end_id: int | None = None,
         frame: tuple[Sequence[int], Sequence[int]] = ((), ()),
     ) -> None:
-        listed = list(content.get("added_tokens") or ())
+        listed = content.get("added_tokens") or []
+        if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+            raise ValueError(say("tokenizer_damaged", why=broken_entry(TypeError(listed))))
         self._content: dict[str, Any] = {part: content.get(part) for part in _PARTS}
         self._content |= {"version": "1.0", "added_tokens": listed}
         self._kinds = set(_kinds([content.get(part) for part in _PARTS[1:4]]))

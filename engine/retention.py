@@ -148,7 +148,8 @@ def _runs(root: Path) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any]]]:
 
 def _clean(home: Path, now: float) -> None:
     """Remove what writers left behind that died in the middle of a file or a checkpoint."""
-    folders = [home, *(home / name for name in ("people", "classes", "vocab"))]
+    folders = [home, *(home / name for name in ("people", "classes", "predictions", "vocab"))]
+    folders += (home / "vocab" / "own").glob("*")
     for folder, _, status in _runs(home / "runs"):
         folders.append(folder)
         if status.get("state") in ENDED:

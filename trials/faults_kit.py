@@ -128,7 +128,7 @@ def curve(folder: Path) -> list[dict[str, Any]]:
 
 
 def broken_curve(folder: Path, whole: Path) -> str:
-    """What is wrong with a curve beside that of the same run without a fault, as far as it goes; "" if nothing."""
+    """What is wrong with a curve, as far as it goes, beside one without a fault; "" if nothing."""
     points, wanted = curve(folder), curve(whole)
     steps = [r["step"] for r in points if r["kind"] == "step"]
     if steps != list(range(1, len(steps) + 1)):

@@ -119,6 +119,12 @@ def recorded(folder: Path) -> Iterator[list[Operation]]:
 # ---- what a crash leaves
 
 
+def _moved(path: str, move: Operation) -> str:
+    """Where a file is after a move of itself or of a folder above it."""
+    inside = path == move.path or path.startswith(move.path + os.sep)
+    return move.to + path[len(move.path) :] if inside else path
+
+
 def tree_of(folder: Path) -> Tree:
     """All that is in a folder."""
     paths = sorted(folder.rglob("*"))
@@ -153,11 +159,11 @@ def apply(tree: Tree, done: Operation) -> None:
     elif done.kind == "remove":
         tree.pop(done.path, None)
     elif done.kind == "move":
-        inner = [p for p in tree if p == done.path or p.startswith(done.path + os.sep)]
+        inner = [p for p in tree if _moved(p, done) != p]
         for path in [p for p in tree if p == done.to or p.startswith(done.to + os.sep)]:
             del tree[path]
         for path in inner:
-            tree[done.to + path[len(done.path) :]] = tree.pop(path)
+            tree[_moved(path, done)] = tree.pop(path)
 
 
 @dataclass(frozen=True)
@@ -195,7 +201,7 @@ def crashes(
                 yield Crash(f"{name} after {n:,} bytes", part)
         apply(tree, one)
         if one.kind == "move":
-            unsafe = {one.to if path == one.path else path for path in unsafe}
+            unsafe = {_moved(path, one) for path in unsafe}
         elif one.kind in ("write", "cut"):
             unsafe.add(one.path)
         elif one.kind == "sync":

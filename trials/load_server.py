@@ -46,17 +46,14 @@ def processes(home: str, without: int = 0) -> list[str]:
     return sorted(found)
 
 
-async def settled(
-    app: App, seconds: float, most: float, *, threads: float = math.inf, n_processes: float = math.inf
-) -> Standing:
+async def settled(app: App, seconds: float, most: float, n_processes: float = math.inf) -> Standing:
     """Wait until the server's memory is the same for a moment, at most so long.
 
     Args:
         app: the server.
         seconds: to wait at least, since sessions are forgotten only after a while.
         most: to wait.
-        threads: wait until there are no more of them.
-        n_processes: and no more of these beside the server.
+        n_processes: beside the server, wait until there are no more of them.
     """
     await asyncio.sleep(seconds)
     before, passed = standing(app), seconds
@@ -64,8 +61,7 @@ async def settled(
         await asyncio.sleep(1.0)
         passed += 1.0
         now = standing(app)
-        steady = abs(now.memory - before.memory) < 1 and now.threads <= threads
-        if steady and len(now.processes) <= n_processes:
+        if abs(now.memory - before.memory) < 1 and len(now.processes) <= n_processes:
             return now
         before = now
     return before

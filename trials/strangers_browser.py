@@ -11,11 +11,11 @@ from trials.strangers_words import HOST, MARK, addresses
 
 PATIENCE = 90_000  # ms
 DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
-LINKS = "() => [...document.querySelectorAll('a[href], img[src]')].map(e => e.href || e.src)"
 INSIDE = """() => {
-  const all = root => [...root.querySelectorAll('*')].flatMap(e => [e, ...(e.shadowRoot ? all(e.shadowRoot) : [])])
+  const inside = e => e.shadowRoot ? all(e.shadowRoot) : []
+  const all = root => [...root.querySelectorAll('*')].flatMap(e => [e, ...inside(e)])
   return all(document).filter(e => ['A', 'IMG', 'SCRIPT', 'SVG', 'STYLE'].includes(e.tagName.toUpperCase()))
-    .filter(e => (e.getAttribute('href') || e.getAttribute('src') || e.getAttribute('onload') || '').includes(MARK)
+    .filter(e => ['href', 'src', 'onload'].some(name => (e.getAttribute(name) || '').includes(MARK))
       || (e.tagName === 'SCRIPT' && e.textContent.includes(MARK))
       || (e.tagName === 'STYLE' && e.textContent.includes('--' + MARK))).map(e => e.outerHTML.slice(0, 120))
 }"""
@@ -49,7 +49,8 @@ def look(url: str, word: str, ids: Sequence[str]) -> list[Check]:
             ran += page.evaluate("() => window.__pwned !== undefined")
             made += page.evaluate(INSIDE.replace("MARK", repr(MARK)))
         page.context.browser.close()
-    seen = f"{pages} pages in Chromium: {ran} where one ran, {len(made)} elements made, {len(asked)} requests elsewhere"
+    seen = f"{pages} pages in Chromium: {ran} where one ran, {len(made)} elements made"
+    seen += f", {len(asked)} requests elsewhere"
     seen += f", {len(errors)} errors of scripts" + (
         f": {(made + asked + errors)[:2]}" if made or asked or errors else ""
     )

@@ -73,7 +73,7 @@ async def read(spy: Spy, things: Things, toy: bool) -> Check:
     for page, query in links(things, toy):
         tab = await spy.listen(page, **query)
         tried += 1
-        models += tab.value("model") == f"run:{things.run}" if "model" in tab.keys() else 0
+        models += tab.value("model") == f"run:{things.run}" if tab.has("model") else 0
         errors += tab.exceptions()
         await tab.close()
     found = leaked(things, spy.said())
@@ -81,8 +81,10 @@ async def read(spy: Spy, things: Things, toy: bool) -> Check:
         ", ".join(found) or "nothing private"
     )
     seen += f", the model chosen {models} times, {len(errors)} errors on the screen"
-    return Check("A stranger who knows the ids reads no text, vocabulary, name or word of others, and can't choose "
-                 "their model", seen, not (found or models or errors))  # fmt: skip
+    return Check(
+        "A stranger who knows all ids reads no text, vocabulary, name or word of others, nor uses their model",
+        seen, not (found or models or errors),
+    )  # fmt: skip
 
 
 async def owners_widgets(owner: Spy, things: Things) -> tuple[dict[str, tuple[str, str]], list[str]]:
@@ -189,13 +191,13 @@ async def other_words(spy: Spy, home: str, things: Things) -> Check:
     for said in words_to_try(things):
         await tab.forge(told(owner, said))
         tried += 1
-        mine += "training_stop" in tab.keys()
+        mine += tab.has("training_stop")
     gone, found = changes(before, state_of(home, things)), leaked(things, tab.said())
     await tab.forge(told(owner, {"token": things.word}))
-    right = "training_stop" in tab.keys()  # else all of this would prove nothing
+    right = tab.has("training_stop")  # else all of this would prove nothing
     seen = f"{tried} words tried, {mine} took effect, {len(gone)} files changed; the right one does: {right}"
-    return Check("No word but the owner's own, 128 random bits, gives an owner's rights", seen,
-                 not mine and not gone and not found and right)  # fmt: skip
+    what = "No word but the owner's own, 128 random bits, gives an owner's rights"
+    return Check(what, seen, not mine and not gone and not found and right)
 
 
 async def files(spy: Spy, owner: Spy, files_of: list[str], things: Things) -> Check:
@@ -215,6 +217,9 @@ async def files(spy: Spy, owner: Spy, files_of: list[str], things: Things) -> Ch
             answers.append(heard.backend_operation_response)
     given = [a for a in answers if a.deferred_file.url]
     offered = [name for name in files_of if name and name.encode() in spy.said()]
-    return Check("Files that a page offers have names that nobody else is told or can guess",
-                 f"{len(guesses)} names guessed, {len(given)} files given; of {len(files_of)} names of the owner "
-                 f"{len(offered)} reached the stranger", bool(files_of) and not given and not offered)  # fmt: skip
+    return Check(
+        "Files that a page offers have names that nobody else is told or can guess",
+        f"{len(guesses)} names guessed, {len(given)} files given; of {len(files_of)} names of the owner "
+        f"{len(offered)} reached the stranger",
+        bool(files_of) and not given and not offered,
+    )

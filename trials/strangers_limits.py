@@ -63,8 +63,8 @@ def settings() -> Check:
         ).check
     ):
         passed.append("30 million tokens in a step")
-    return Check("Sizes of models and runs that no machine holds are refused at once, before anything is made",
-                 f"{tried} tried, not refused: {', '.join(passed) or 'none'}", not passed)  # fmt: skip
+    what = "Sizes of models and runs that no machine holds are refused at once, before anything is made"
+    return Check(what, f"{tried} tried, not refused: {', '.join(passed) or 'none'}", not passed)
 
 
 def _huge(tab: Listener, key: str, value: int) -> WidgetState | None:
@@ -87,8 +87,7 @@ async def forged(spy: Spy, app: App, toy: bool) -> Check:
     before, tried, slow, worst = app.memory(), 0, list[str](), 0.0
     for page, query in PAGES[:1] if toy else PAGES:
         tab = await spy.listen(page, **query)
-        keys = [key for key in tab.keys() if key]
-        for key in keys:
+        for key in filter(None, list(tab.keys())):
             for value in (10**9,) if toy else HUGE[1:]:
                 try:
                     state = _huge(tab, key, value)
@@ -103,10 +102,10 @@ async def forged(spy: Spy, app: App, toy: bool) -> Check:
                 slow += [f"{page}: {key} ({took:.0f} s)"] if took > PATIENCE else []
         await tab.close()
     grown = app.memory() - before
-    return Check(f"A number that no widget offers costs neither minutes nor memory (under {PATIENCE:g} s, {GROWTH:g} MB)",
-                 f"{tried} tried, the slowest answered after {worst:.1f} s, {grown:.0f} MB more"
-                 + (f"; slow: {', '.join(slow[:3])}" if slow else ""),
-                 tried > 0 and not slow and grown < GROWTH)  # fmt: skip
+    what = f"A number that no widget offers costs under {PATIENCE:g} s and {GROWTH:g} MB"
+    seen = f"{tried} tried, the slowest answered after {worst:.1f} s, {grown:.0f} MB more"
+    seen += f"; slow: {', '.join(slow[:3])}" if slow else ""
+    return Check(what, seen, tried > 0 and not slow and grown < GROWTH)
 
 
 async def start(spy: Spy, home: str) -> Check:
@@ -125,7 +124,7 @@ async def start(spy: Spy, home: str) -> Check:
     before, tried = _runs(home), 0
     for name in names:
         key = f"training_{name}"
-        if key not in tab.keys():
+        if not tab.has(key):
             continue
         state = _huge(tab, key, 10**9)
         if state is not None:
@@ -176,16 +175,17 @@ class Clock:
         self.now = 0.0
 
     def __call__(self) -> float:
+        """Now."""
         return self.now
 
 
 def guesses(home: Path) -> list[Check]:
-    """An hour of guesses from one address, ten new sessions a second, beside a teacher who comes now and then."""
+    """An hour of guesses, ten new sessions a second at one address; a teacher comes now and then."""
     clock = Clock()
     guard = Guard(home, clock)
     right = secret_of(home)
     guard.check(right, "the teacher at first", address="10.0.0.9", browser="the teacher's")
-    looked, kept_out, tries = 0, 0, 0
+    looked, kept_out, came, tries = 0, 0, 0, 0
     for second in range(int(HOUR)):
         for n in range(10):
             clock.now = second + n / 10
@@ -193,15 +193,17 @@ def guesses(home: Path) -> list[Check]:
             looked += _try(
                 guard, f"guess {second}", f"session {second} {n}", "10.0.0.9", f"browser {second} {n}"
             )
-        if second % 60 == 59:  # at another address; at the same one, with a browser that was right before
+        if second % 60 == 59 and (
+            came := came + 2
+        ):  # at another address; at the same one, with a browser that was right before
             kept_out += not _gets_in(guard, right, f"a {second}", "10.0.0.2", "another")
             kept_out += not _gets_in(guard, right, f"b {second}", "10.0.0.9", "the teacher's")
     most = MOST_IN_WINDOW * (HOUR / WINDOW + 1)
     return [
-        Check(f"Of guesses at the teacher's secret {MOST_IN_WINDOW} a minute are looked at, from however many sessions",
+        Check(f"{MOST_IN_WINDOW} guesses a minute at the teacher's secret are looked at, however many sessions there are",
               f"{tries:,} guesses in an hour from one address, {looked:,} looked at", looked <= most),
         Check("Who guesses on and on never keeps the teacher out",
-              f"the teacher came 120 times meanwhile and was kept out {kept_out} times", not kept_out),
+              f"the teacher came {came} times meanwhile and was kept out {kept_out} times", not kept_out),
     ]  # fmt: skip
 
 

@@ -70,6 +70,10 @@ class Listener(Tab):
         """Key -> (id, kind) of every widget on the page."""
         return {key: (self._widget(key).content.id, self._widget(key).kind) for key in self.keys() if key}
 
+    def has(self, key: str) -> bool:
+        """Whether there is a widget with this key."""
+        return key in self.keys()  # noqa: SIM118
+
     def said(self) -> bytes:
         """All that came, one after the other."""
         return b"\n".join(message.SerializeToString() for message in self.heard)

@@ -1,4 +1,4 @@
-"""What the server answers to requests that no page of it makes: from other sites, for other sessions, too large."""
+"""What the server answers to requests that none of its pages makes: of other sites or sessions, too large."""
 
 import http.client
 from dataclasses import dataclass
@@ -15,9 +15,11 @@ from trials.strangers_people import Listener, Spy
 FOREIGN = "http://evil.example"
 ROOT = Path(__file__).parent.parent
 PATHS = (
-    "/.loupe/teacher-secret", "/teacher-secret", "/runs/", "/media/", "/media/../app.py", "/media/%2e%2e/app.py",
+    "/.loupe/teacher-secret", "/teacher-secret", "/runs/", "/media/", "/media/../app.py",
+    "/media/%2e%2e/app.py",
     "/static/../app.py", "/static/%2e%2e/%2e%2e/app.py", "/app/static/", "/app.py", "/.streamlit/config.toml",
-    "/component/x/../../app.py", "/_stcore/bidi-components/../../app.py", "/_stcore/upload_file/", "//etc/passwd",
+    "/component/x/../../app.py", "/_stcore/bidi-components/../../app.py", "/_stcore/upload_file/",
+    "//etc/passwd",
     "/..%2f..%2f..%2fetc/passwd", "/static/%00", "/_stcore/script-health-check", "/_stcore/agent/interact",
 )  # fmt: skip
 
@@ -94,9 +96,10 @@ async def origins(spy: Spy) -> Check:
     ]
     opened = [origin for origin in foreign if await _connects(spy.url, spy.cookie, token, origin=origin)]
     own = await _connects(spy.url, spy.cookie, token)
-    return Check("Another site's page can't open a socket to this server",
-                 f"{len(foreign)} foreign origins tried, opened: {', '.join(opened) or 'none'}; its own opens: {own}",
-                 not opened and own)  # fmt: skip
+    seen = (
+        f"{len(foreign)} foreign origins tried, opened: {', '.join(opened) or 'none'}; its own opens: {own}"
+    )
+    return Check("Another site's page can't open a socket to this server", seen, not opened and own)
 
 
 async def sessions(spy: Spy, other: Listener, limit: int) -> list[Check]:
@@ -143,8 +146,10 @@ def paths(spy: Spy, home: str) -> Check:
         )
         if inside or answer.status >= 500:
             given.append(f"{path} ({answer.status})")
-    return Check("No address serves a file of the program or of the data folder, or lists one",
-                 f"{len(PATHS)} addresses tried, {', '.join(given) or 'none gave anything'}", not given)  # fmt: skip
+    seen = f"{len(PATHS)} addresses tried, {', '.join(given) or 'none gave anything'}"
+    return Check(
+        "No address serves a file of the program or of the data folder, or lists one", seen, not given
+    )
 
 
 def headers(spy: Spy) -> Check:
@@ -155,13 +160,17 @@ def headers(spy: Spy) -> Check:
         if answer.headers.get("access-control-allow-origin") in ("*", FOREIGN):
             allowed.append(path)
     cookie = ask(spy.url, "GET", "/_stcore/health").headers.get("set-cookie", "")
-    return Check("Other sites can't read this one's answers, and its cookie is sent to it alone",
-                 f"readable for {FOREIGN}: {', '.join(allowed) or 'nothing'}; SameSite=Lax: {'SameSite=Lax' in cookie}",
-                 not allowed and "SameSite=Lax" in cookie)  # fmt: skip
+    lax = "SameSite=Lax" in cookie
+    seen = f"readable for {FOREIGN}: {', '.join(allowed) or 'nothing'}; SameSite=Lax: {lax}"
+    return Check(
+        "Other sites can't read this one's answers, and its cookie is sent to it alone",
+        seen,
+        not allowed and lax,
+    )
 
 
 async def commands(spy: Spy) -> Check:
-    """Messages for developers: to shut the server down, to install something, to read about the repository."""
+    """Messages for developers: to shut the server down, to install something, to read about its files."""
     tab = await spy.listen("tokens")
     for name in ("debug_shutdown_runtime", "load_git_info", "set_run_on_save", "stop_script"):
         await tab.send(BackMsg(**{name: True}))

@@ -41,8 +41,8 @@ BEGINNINGS = (
     "<script>w", f"<img src={MARK}", "<svg onload", "<a href=http", f"[{MARK}](", f"![{MARK}", r"$\href",
     r"$\includeg", f":red[{MARK}", "</style></", f"`{MARK}`",
 )  # fmt: skip
-# Drawn as plain text: "element.field", or "element" for all of it. A component's data is put on the page by its
-# script, see `scripts`; the signs of a figure are its own matter, see `tags`.
+# Drawn as plain text: "element.field", or "element" for all of it. A component's data is put on the page by
+# its script, see `scripts`; the signs of a figure are its own matter, see `tags`.
 PLAIN = (
     "text.body", "code.code_text", "text_area", "text_input", "selectbox.options", "selectbox.raw_value",
     "multiselect.options", "multiselect.raw_values", "dataframe", "number_input", "file_uploader",

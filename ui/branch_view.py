@@ -114,8 +114,11 @@ _LOOK = {
 
 
 def keep(text: Writing, prompt: str, link: str, as_json: Any) -> None:
-    """Copy, download, and share."""
-    with st.expander(say("keep")):
+    """Copy, download, and share; drawn when it is opened."""
+    folder = st.expander(say("keep"), key="generation_keep", on_change="rerun")
+    if not folder.open:
+        return
+    with folder:
         whole = prompt + text.text()
         with st.container(horizontal=True):
             copy_text(say("copy"), whole, key="generation_copy")

@@ -155,11 +155,15 @@ def in_a_row(vocab_size: int) -> None:
         min_p()
 
 
-def in_a_column(ref: ModelRef, vocab_size: int) -> None:
-    """All settings, the rarer ones folded away."""
+def usual(vocab_size: int) -> None:
+    """The settings that are turned most, in a column."""
     temperature()
     top_k(vocab_size)
     top_p()
+
+
+def rarer(ref: ModelRef) -> None:
+    """All others, folded away."""
     with st.expander(say("more")):
         min_p()
         penalty()

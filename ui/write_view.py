@@ -27,7 +27,6 @@ SHOWN = 9  # bars; all other tokens together are one bar more
 ASKED = "_generation_asked"
 STRIP = "generation_strip"
 ERROR = "_generation_error"
-_AROUND = "_generation_around"
 
 
 def draw_one(text: Writing, ref: ModelRef, prompt: list[int]) -> None:
@@ -67,26 +66,30 @@ def buttons(text: Writing, ref: ModelRef, prompt: list[int], n: int, busy: bool)
 
 
 def live(ref: ModelRef, given: Prompt, text: Writing, end: DeltaGenerator, *, alone: bool) -> None:
-    """The settings, the picture that they make, and the part of the page that says them.
+    """The settings beside the picture that they make, and what else says them.
 
     Args:
         ref: the model.
         given: the prompt.
         text: what was written after it.
         end: where to draw what can be kept.
-        alone: moving a slider draws nothing else again. While the page writes it must: that ends the writing.
+        alone: whether moving a slider draws nothing else again. While the page writes it has to: any click
+            ends the writing.
     """
-    st.session_state.pop(_AROUND, None)
-    (part(_live) if alone else _live)(ref, given, text, end)
-
-
-def _live(ref: ModelRef, given: Prompt, text: Writing, end: DeltaGenerator) -> None:
-    if st.session_state.get(_AROUND) not in (None, _around(ref, text)):
-        st.rerun()
     left, right = st.columns([2, 5], gap="medium")
-    with left:
-        sampling_form.in_a_column(ref, resources.tokenizer(ref).vocab_size)
-    st.session_state[_AROUND] = _around(ref, text)
+    often, more = left.container(), left.container()
+    with more:
+        sampling_form.rarer(ref)
+    with often:
+        (part(_live) if alone else _live)(ref, given, text, text.ids, right, end)
+
+
+def _live(
+    ref: ModelRef, given: Prompt, text: Writing, ids: list[int], right: DeltaGenerator, end: DeltaGenerator
+) -> None:
+    if text.ids != ids or ERROR in st.session_state:  # a token was forced: all of the page shows it
+        st.rerun()
+    sampling_form.usual(resources.tokenizer(ref).vocab_size)
     how = sampling_form.settings(ref)
     with right:
         picture(ref, given.ids, text, how.draw)
@@ -94,12 +97,6 @@ def _live(ref: ModelRef, given: Prompt, text: Writing, end: DeltaGenerator) -> N
              "settings": how.draw}  # fmt: skip
     with end:
         keep(text, given.text, sampling_form.link(), lambda: as_json(text, given.ids, about))
-
-
-def _around(ref: ModelRef, text: Writing) -> Any:
-    """What the rest of the page says of the settings and the text: if it changes, all is drawn anew."""
-    how = sampling_form.settings(ref)
-    return how.n, how.stop_ids, text.at, tuple(text.ids), st.session_state.get(ERROR)
 
 
 def picture(ref: ModelRef, prompt: list[int], text: Writing, draw: dict[str, Any]) -> None:

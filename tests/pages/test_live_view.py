@@ -18,8 +18,10 @@ from engine.run_queue import RunQueue
 from engine.runs import RunInfo, RunStore
 from tests.pages.conftest import OpenPage, component
 from tests.pages.made_runs import EVALS, MINE, make_run, said, set_status
-from ui import run_player
+from ui import run_curve, run_player
 from ui.cells import table_csv
+
+AGAIN = run_curve.again  # what `open_page` puts something else in place of
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +79,19 @@ def test_the_lines_of_guessing_counting_and_the_floor(open_page: OpenPage, loupe
         "guessing uniformly": 8.0, "unigram": 4.3, "bigram": 3.2, "trigram": 2.7, "the floor": 2.2,
     }  # fmt: skip
     assert data["perplexity"] == "" and data["series"][0]["y"] == [8.007, 2.885]
+
+
+def test_a_control_draws_the_parts_that_show_the_run_and_nothing_else(
+    open_page: OpenPage, loupe_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_curve, "again", AGAIN)
+    at, run_id = live(open_page, loupe_home)
+    whole = curve(at, run_id)["yTitle"]
+    at.segmented_control(key="training_quantity").set_value("grad_norm").run()
+    assert not at.exception
+    assert curve(at, run_id)["yTitle"] != whole and at.metric, "the curve and its numbers"
+    assert any("worked out" in one.value for one in at.subheader), "and what stands below"
+    assert not at.segmented_control and not at.title
 
 
 def test_every_quantity_is_drawn_and_the_choice_outlives_a_page_change(
