@@ -10,6 +10,7 @@ reference.safetensors   of a run on preferences, what its start gives each answe
 
 import os
 import secrets
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,17 @@ def make_folder(root: Path, spec: RunSpec, owner: str, sizes: tuple[int, int], s
             for name, text in zip(("pairs", "val_pairs"), split(spec.corpus, spec.val_share), strict=True)
         }
     hidden = hidden_folder(root, run_id)
+    try:
+        _fill(hidden, spec, run, status)
+        os.replace(hidden, root / run_id)
+    except BaseException:  # a full disk, above all: then every byte counts
+        shutil.rmtree(hidden, ignore_errors=True)
+        raise
+    return run_id
+
+
+def _fill(hidden: Path, spec: RunSpec, run: dict[str, Any], status: dict[str, Any]) -> None:
+    """Write what a new run begins with."""
     hidden.mkdir()
     (hidden / "corpus.txt").write_bytes(spec.corpus.text.encode())
     if spec.corpus.val_text is not None:
@@ -75,5 +87,3 @@ def make_folder(root: Path, spec: RunSpec, owner: str, sizes: tuple[int, int], s
         copy_start(hidden, spec.start)
     write_json(hidden / "run.json", run)
     update_status(hidden, **{"step": 0, "message": "", "pid": None, "device": "", **status})
-    os.replace(hidden, root / run_id)
-    return run_id

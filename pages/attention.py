@@ -4,6 +4,7 @@ import streamlit as st
 
 from ui import attention_arithmetic, choice, head_find, head_habits, head_maps, lesson, nav, session
 from ui.components import current, head_grid, select, show, token_strip
+from ui.part import part
 from viz import attention_map, format_count, probability_color, visible
 from wording import words
 
@@ -109,7 +110,8 @@ with looks:
             label=say("keys"),
         )
 key = start + (best if chosen is None else chosen)
-attention_arithmetic.draw(attention_arithmetic.Place(trace, layer, head, query, key, every, begin, end))
+place = attention_arithmetic.Place(trace, layer, head, query, key, every, begin, end)
+part(attention_arithmetic.draw)(place)
 st.subheader(say("habits"))
 head_habits.table(ref, text, trace, (layer, head), "attention_heads")
 lesson.try_this(

@@ -21,6 +21,7 @@ from ui import (
 )
 from ui.components import select, token_strip
 from ui.embedding_data import Chosen
+from ui.part import part
 from ui.resources import ModelRef
 from wording import words
 
@@ -125,7 +126,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         other = any_token(ref, (ref, text, position))
         token_id = token_id if other is None else other
 chosen = Chosen(ref, text, trace, position, token_id)
-VIEWS[view](chosen)
+part(VIEWS[view])(chosen)
 
 least = "shortest" if embedding_data.untold(ref) else "rarest"
 first = "first_step" if len(resources.history(ref)) > 1 else "turn"

@@ -14,6 +14,8 @@ from ui import (
     nav,
     session,
 )
+from ui.components import current
+from ui.part import part
 from ui.resources import ModelRef
 from wording import words
 
@@ -31,9 +33,15 @@ DRAW = {
     "logit-lens": inside_lens.draw,
     "contributions": inside_parts.draw,
     "stream": inside_stream.draw,
-    "switch-off": switch_off,
 }
 RECALL = lesson.RECALL
+
+
+def draw(name: str, of: inside_text.Looked, chip: int) -> None:
+    """A view whose controls change nothing else, but for its maps, in which a token can be chosen."""
+    if current(inside_text.STRIP, chip) != chip:
+        st.rerun()
+    DRAW[name](of)
 
 
 def go(view: str, text: str) -> None:
@@ -61,7 +69,10 @@ view = address.choose(
     label_visibility="collapsed",
 )  # fmt: skip
 st.caption(say(f"question.{view}"))
-DRAW[view](looked)
+if view == "switch-off":
+    switch_off(looked)
+else:
+    part(draw)(view, looked, current(inside_text.STRIP, 0))
 lesson.try_this(
     lesson.Step(say("try.lens"), say("try.lens_button"), go, ("logit-lens", RECALL)),
     lesson.Step(say("try.parts"), say("try.parts_button"), go, ("contributions", RECALL)),

@@ -9,6 +9,7 @@ from ui import address, choice, lesson, nav, resources, session, worked_text
 from ui.components import token_strip
 from ui.next_long import any_length
 from ui.next_position import Position, bar_controls
+from ui.part import part
 from ui.possible import possible_story
 from ui.scored import Scored, scores_of
 from viz import NEUTRAL, format_count, surprisal_color, visible
@@ -84,7 +85,6 @@ def one_position(position: int, unit: str) -> None:
         here.bars(name_of, k, quantity, unit, key="next_token_bars")
     with right:
         here.details(name_of, quantity, unit)
-    possible_story(ref, text)
 
 
 def whole_text(scored: Scored, view: str, position: int, unit: str) -> None:
@@ -126,6 +126,7 @@ with body:
     if scores is None:
         st.info(say("too_short"))
     if chosen_view == "one-position":
-        one_position(chosen, measure)
+        part(one_position)(chosen, measure)
+        possible_story(ref, text)
     elif scores:
         whole_text(Scored(trace, scores, truth), chosen_view, chosen, measure)

@@ -179,7 +179,7 @@ def weaknesses(status: int, out: str, err: str) -> list[str] | None:
         assert status, f"pip-audit said nothing that can be read:\n{out}{err}"
         return None
     return [
-        f"{each['name']} {each.get('version', '')}: {hole['id']}, mended in {hole['fix_versions'] or 'nothing yet'}"
+        f"{each['name']} {each.get('version', '')}: {hole['id']}, mended in {hole['fix_versions']}"
         for each in told["dependencies"]
         for hole in each.get("vulns", [])
     ]

@@ -15,7 +15,7 @@ ROOMS = ("engine", "ui", "pages", "viz", "wording")
 
 
 def asked_for() -> set[str]:
-    """Names of environment variables in the program: beside `environ`, and LOUPE_ ones wherever they stand."""
+    """Environment variables of the program: beside `environ`, and LOUPE_ ones wherever they stand."""
     files = [ROOT / "app.py", *(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))]
     found = set()
     for path in files:

@@ -5,10 +5,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from engine.checkpoint_list import list_checkpoints
+from engine.checkpoints import load_checkpoint
 from engine.folders import read_json
 from engine.runs import RunStore
 from trials.faults_kit import (
@@ -164,14 +164,11 @@ def _n_records(folder: Path) -> int:
 
 def _wait_for(store: RunStore, run_id: str, lines: int) -> None:
     folder = store.root / run_id
-    far: Callable[[], bool] = lambda: _n_records(folder) >= lines or not store.info(run_id).active
-    wait_until(far)
+    wait_until(lambda: _n_records(folder) >= lines or not store.info(run_id).active)
 
 
 def _damaged(folder: Path) -> str:
     """A checkpoint that is listed must open, whichever it is."""
-    from engine.checkpoints import load_checkpoint
-
     for _, path in list_checkpoints(folder):
         try:
             load_checkpoint(path)

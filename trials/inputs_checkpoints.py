@@ -191,5 +191,5 @@ KIND = Kind(
     cases,
     attempt,
     known=KNOWN,
-    ready=lambda: [made.checkpoint_files(), made.checkpoint_files("int8")],
+    ready=lambda: [made.checkpoint_files(), made.checkpoint_files("int8"), made.checkpoint_files("float32")],
 )

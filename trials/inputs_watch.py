@@ -19,6 +19,7 @@ _CHANGES = {
     "os.link": (0, 1), "os.truncate": (0,), "os.chmod": (0,), "os.chown": (0,), "os.utime": (0,),
     "shutil.rmtree": (0,), "shutil.copyfile": (1,), "shutil.move": (0, 1),
 }  # fmt: skip
+_WITHIN = ("os.remove", "os.rmdir", "os.mkdir")  # their last argument may be an open folder
 _NEVER = ("socket.connect", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "pickle.find_class")
 _HARMLESS = ("/dev/null", "/proc/self/clear_refs")
 CANARY = b"nobody reads or changes this\n"
@@ -75,6 +76,8 @@ class Watch:
             writes = bool(flags & _WRITE) if isinstance(flags, int) else bool(set(mode or "") & set("wax+"))
             self._looked(event, path, writes)
         elif event in _CHANGES:
+            if event in _WITHIN and isinstance(arguments[-1], int) and arguments[-1] >= 0:
+                return  # named from within a folder that is open: the listing sees what it leads to
             for i in _CHANGES[event]:
                 self._looked(event, arguments[i], True)
 

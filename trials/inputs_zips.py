@@ -84,7 +84,7 @@ cases = some.one_of(
 KNOWN: tuple[Any, ...] = (
     Bytes(()), Bytes((Cut("cut", 0),)), Bytes((Cut("start", 0, b"MZ"),)),
     *(Entry(name) for name in NAMES), *(Entry("run.json", do) for do in ("twice", "link", "device", "encrypted", "pickle")),
-    Bomb(60), Bomb(400), Bomb(4000), Bomb(60, "metrics.jsonl"), Bomb(1, "also/0123456789abcdef.txt", 5),
+    Bomb(60), Bomb(600), Bomb(60, "metrics.jsonl"), Bomb(1, "also/0123456789abcdef.txt", 5),
     Bomb(30, "tokenizer.json"), Bomb(30, "run.json"), Record((b"[" * 100_000,)), Record((b'{"a":' * 50_000,)),
     Json("run.json", (Change(0, "set", 2),)), *(Lie(i, "size", 2**32 - 1) for i in range(4)),
 )  # fmt: skip

@@ -7,6 +7,7 @@ on the same machine as the server and its workers, which makes all times longer 
 
 import asyncio
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,7 @@ IDLE_MS = 1000.0  # at the 95th percentile
 GROWTH_MB = 40.0  # the settled memory of the third round above that of the second
 POOLS = 8  # threads that may have been added to the pools that serve files
 FREEZE_MS = 2000.0
+GRACE = 30.0  # s after the end of a round for the last answers
 END_SECONDS = 90.0  # for the last runs to stop
 
 
@@ -77,6 +79,11 @@ def makers(n: int, seconds: float, queue: RunQueue, *, toy: bool) -> list[Maker]
     return [*[Writer] * writers, *([greedy] + [train] * (trainers - 1)), *idle]
 
 
+def tell(words: str) -> None:
+    """Say how far the trial is."""
+    print(f"{time.strftime('%H:%M:%S')} load: {words}", file=sys.stderr, flush=True)
+
+
 async def warm_up(app: App, names: Sequence[str]) -> None:
     """Open pages once, as a teacher does before the class comes."""
     async with Person(app.url) as teacher:
@@ -97,7 +104,15 @@ async def one_round(
         people.append(make(app.url, seen.log, dice, until, thinking))
     n_browsers = 0 if options.toy else 2
     screens = browse(app.url, n_browsers, options.seed + number, until, seen.screens)
-    await asyncio.gather(screens, *(person.stay() for person in people))
+    stays = {asyncio.create_task(person.stay()): person for person in people}
+    _, late = await asyncio.wait([asyncio.create_task(screens), *stays], timeout=seconds + GRACE)
+    for task in late:
+        seen.log.errors.append(f"no answer {GRACE:g} s after the end: {stays.get(task, 'a browser')}")
+        task.cancel()
+    for task in stays:
+        if not task.cancelled() and task.done() and (error := task.exception()):
+            raise error
+    await asyncio.gather(*late, return_exceptions=True)
     seen.full.append(app.memory())
     for person in people:
         await person.person.__aexit__()
@@ -128,15 +143,20 @@ async def class_at_work(app: App, options: Options, seen: Seen) -> None:
     names = ["tokens", "generation", "training"] if options.toy else [page.name for page in PAGES]
     await warm_up(app, ["" if name == "home" else name for name in names])
     wait, most = (TTL + 0.5, TTL + 2.0) if options.toy else (3.0 * TTL, 20.0)
+    tell("every page was opened once")
     seen.warm = await settled(app, wait, most)
     watching = asyncio.create_task(seen.watch.go_on(queue, over))
     for number in range(ROUNDS):
+        tell(f"round {number + 1} of {ROUNDS} begins")
         await one_round(app, options, number, seconds, queue, seen)
+        tell(f"round {number + 1} is over, {seen.log.requests:,} requests, {len(seen.log.errors)} errors")
         seen.after.append(await settled(app, wait, most))
+    tell("the last runs are stopped")
     await stop_all(app, queue, seen)
     over.set()
     await watching
     seen.end = await settled(app, wait, END_SECONDS, n_processes=1)
+    tell("curves and checkpoints are read")
     found = {run_id: damage(queue.root / run_id) for run_id in queue.ids()}
     seen.damaged = {run_id: what for run_id, what in found.items() if what}
     missing = set(seen.log.started) - set(found)

@@ -52,6 +52,7 @@ class Student:
         self.person, self.log, self.dice, self.until = Person(url), log, dice, until
         self.thinking = thinking
         self.tab: Tab | None = None
+        self.doing = ""  # what no answer has come to yet
 
     async def stay(self) -> None:
         """Come in at some moment, work until the round is over, and stay connected."""
@@ -60,8 +61,11 @@ class Student:
             try:
                 await self.work()
             except (ConnectionClosed, TimeoutError, OSError, KeyError) as error:
-                self.log.errors.append(f"{type(self).__name__}, /{self.page}: {type(error).__name__} {error}")
+                self.log.errors.append(f"{self}: {type(error).__name__} {error}")
                 await self._sleep(1.0)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__.lower()} at {self.doing or 'rest'}"
 
     async def work(self) -> None:
         """What this person does; begun anew if it ends before the round does."""
@@ -84,29 +88,31 @@ class Student:
         """A new tab, as when a page is opened or reloaded."""
         if self.tab is not None:
             await self.tab.close()
-        self.page = page
+        self.page, self.doing = page, f"open /{page}"
         self.tab, ran = await self.person.first_run(page, **query)
         self.log.sessions += 1
-        self._note("open or reload a page", ran, f"open /{page}")
+        self._note("open or reload a page", ran)
         return self.tab
 
     async def go(self, page: str, **query: str) -> Tab:
         """Choose another page in the menu."""
         assert self.tab is not None
-        self.page = page
-        self._note("choose another page", await self.tab.go(page, **query), f"go to /{page}")
+        self.page, self.doing = page, f"go to /{page}"
+        self._note("choose another page", await self.tab.go(page, **query))
         return self.tab
 
     async def act(self, kind: str, doing: Awaitable[Ran], what: str = "") -> Ran:
         """Do something on the page and note what it took."""
+        self.doing = f"/{self.page} {what or kind}"
         ran = await doing
-        self._note(kind, ran, f"/{self.page} {what or kind}")
+        self._note(kind, ran)
         return ran
 
-    def _note(self, kind: str, ran: Ran, what: str) -> None:
-        self.log.add(kind, ran, what, idle=self.idle)
+    def _note(self, kind: str, ran: Ran) -> None:
+        self.log.add(kind, ran, self.doing, idle=self.idle)
         assert self.tab is not None
-        self.log.errors += [f"{what}: {error}" for error in self.tab.exceptions()]
+        self.log.errors += [f"{self}: {error}" for error in self.tab.exceptions()]
+        self.doing = ""
 
     async def leave_amid(self, doing: Coroutine[Any, Any, Ran]) -> None:
         """Close the tab before the answer is there."""

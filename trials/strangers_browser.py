@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-from playwright.sync_api import Page, Request, sync_playwright
+from playwright.sync_api import Dialog, Page, Request, sync_playwright
 
 from benchmarks.app import new_page
 from trials.outcomes import Check
@@ -28,7 +28,12 @@ def _watch(page: Page, asked: list[str], errors: list[str]) -> None:
 
     page.on("request", ask)
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("dialog", lambda dialog: (errors.append("a dialog"), dialog.dismiss()))
+
+    def close(dialog: Dialog) -> None:
+        errors.append("a dialog")
+        dialog.dismiss()
+
+    page.on("dialog", close)
 
 
 def look(url: str, word: str, ids: Sequence[str]) -> list[Check]:
@@ -48,7 +53,7 @@ def look(url: str, word: str, ids: Sequence[str]) -> list[Check]:
             pages += 1
             ran += page.evaluate("() => window.__pwned !== undefined")
             made += page.evaluate(INSIDE.replace("MARK", repr(MARK)))
-        page.context.browser.close()
+        page.close()
     seen = f"{pages} pages in Chromium: {ran} where one ran, {len(made)} elements made"
     seen += f", {len(asked)} requests elsewhere"
     seen += f", {len(errors)} errors of scripts" + (

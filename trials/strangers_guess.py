@@ -28,6 +28,11 @@ PAGES = (
     "home", "tokens", "embeddings", "next_token", "attention", "inside", "compare", "masking", "generation",
     "models", "tuning", "experiments", "lessons", "exercises", "guess", "teacher", "selftest",
 )  # fmt: skip
+# What an owner may ask of the store, and with what besides the run and their word.
+ASKED: dict[str, dict[str, object]] = {
+    "stop": {}, "pause": {}, "step": {}, "resume": {"steps": 99}, "delete": {}, "restore": {},
+    "rename": {"name": "mine"}, "keep": {"wanted": True},
+}  # fmt: skip
 ODD = ("../{run}", "{run}/../{run}", "%2e%2e/{run}", "{run}\0", "*", ".", "", "{run}.", "{RUN}", "runs/{run}")
 
 
@@ -82,7 +87,7 @@ async def read(spy: Spy, things: Things, toy: bool) -> Check:
     )
     seen += f", the model chosen {models} times, {len(errors)} errors on the screen"
     return Check(
-        "A stranger who knows all ids reads no text, vocabulary, name or word of others, nor uses their model",
+        "Who knows all ids of others reads no text, vocabulary, name or word of theirs, nor uses their model",
         seen, not (found or models or errors),
     )  # fmt: skip
 
@@ -111,7 +116,7 @@ async def act(spy: Spy, home: str, things: Things, widgets: dict[str, tuple[str,
     for widget in buttons:
         await tab.forge(pressed(widget))
     for watch in ("runs", "time-machine", "train"):
-        await tab.go(watch=watch, run=things.run)
+        await tab.follow(watch=watch, run=things.run)
         await tab.forge(*_chosen(widgets, things), *map(pressed, buttons))
     errors = tab.exceptions()
     gone = changes(before, state_of(home, things))
@@ -127,15 +132,10 @@ async def act(spy: Spy, home: str, things: Things, widgets: dict[str, tuple[str,
     store = RunStore(home)
     refused, tried = 0, 0
     for run in (things.run, things.waits):
-        for ask in (
-            lambda run=run: store.stop(run, spy.word), lambda run=run: store.pause(run, spy.word),
-            lambda run=run: store.step(run, spy.word), lambda run=run: store.resume(run, spy.word, steps=99),
-            lambda run=run: store.delete(run, spy.word), lambda run=run: store.rename(run, spy.word, "mine"),
-            lambda run=run: store.keep(run, spy.word, True), lambda run=run: store.restore(run, spy.word),
-        ):  # fmt: skip
+        for name, more in ASKED.items():
             tried += 1
             try:
-                ask()
+                getattr(store, name)(run, spy.word, **more)
             except (PermissionError, ValueError):
                 refused += 1
     store.close()

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from streamlit.proto.NumberInput_pb2 import NumberInput
@@ -22,7 +23,7 @@ GROWTH = 400.0  # MB
 HUGE = (10**12, 10**9, -(10**12))
 MODEL = ("vocab_size", "context_length", "n_layer", "n_head", "d_model", "d_ff", "n_kv_head", "head_width")
 TRAINING = ("steps", "batch_size", "moments")
-PAGES = (
+PAGES: tuple[tuple[str, dict[str, str]], ...] = (
     ("generation", {}), ("generation", {"view": "branches"}), ("tokens", {"view": "merges"}), ("masking", {}),
     ("tuning", {}), ("embeddings", {}), ("compare", {}), ("inside", {}), ("attention", {}),
     ("training", {"watch": "one-step"}), ("experiments", {}), ("next_token", {}),
@@ -42,17 +43,16 @@ def refused(make: Callable[[], object]) -> bool:
 
 def settings() -> Check:
     """Sizes of models and runs far beyond what exists."""
-    whole, train = ModelConfig(vocab_size=300), TrainConfig()
+    whole, train = ModelConfig(vocab_size=300).to_json(), TrainConfig().to_json()
     tried, passed = 0, []
     for huge in HUGE:
-        for config, names in ((whole, MODEL), (train, TRAINING)):
-            for name in names:
-                tried += 1
-                if not refused(lambda config=config, name=name, huge=huge: replace(config, **{name: huge})):
-                    passed.append(name)
+        shapes = {name: partial(ModelConfig.from_json, {**whole, name: huge}) for name in MODEL}
+        recipes = {name: partial(TrainConfig.from_json, {**train, name: huge}) for name in TRAINING}
+        tried += len(shapes) + len(recipes)
+        passed += [name for name, make in (shapes | recipes).items() if not refused(make)]
     base = spec("Large", "a text of one's own, again and again. " * 400)
     for name, value in (("d_model", 900_000), ("n_layer", 1000)):
-        large = replace(base.model, **{name: value, "d_ff": 999_999})
+        large = ModelConfig.from_json({**base.model.to_json(), name: value, "d_ff": 999_999})
         tried += 1
         if not refused(replace(base, model=large).check):
             passed.append(f"a model with {name} {value}")
@@ -200,7 +200,7 @@ def guesses(home: Path) -> list[Check]:
             kept_out += not _gets_in(guard, right, f"b {second}", "10.0.0.9", "the teacher's")
     most = MOST_IN_WINDOW * (HOUR / WINDOW + 1)
     return [
-        Check(f"{MOST_IN_WINDOW} guesses a minute at the teacher's secret are looked at, however many sessions there are",
+        Check(f"Of guesses at the teacher's secret {MOST_IN_WINDOW} a minute are looked at, in all sessions",
               f"{tries:,} guesses in an hour from one address, {looked:,} looked at", looked <= most),
         Check("Who guesses on and on never keeps the teacher out",
               f"the teacher came {came} times meanwhile and was kept out {kept_out} times", not kept_out),

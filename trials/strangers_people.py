@@ -56,7 +56,7 @@ class Listener(Tab):
         finally:
             self._values = {name: state for name, state in before.items()}
 
-    async def go(self, **query: str) -> None:
+    async def follow(self, **query: str) -> None:
         """Change the address, as if a link were opened in this tab."""
         self.query = urlencode(query)
         await self._ask()
@@ -87,6 +87,9 @@ class Spy(Person):
         super().__init__(url)
         self.word = word or self.word
         self.listeners: list[Listener] = []
+
+    async def __aenter__(self) -> "Spy":
+        return self
 
     async def listen(self, page: str = "", **query: str) -> Listener:
         """Open a page."""

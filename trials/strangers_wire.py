@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidHandshake, WebSocketException
 
@@ -77,7 +78,7 @@ async def _connects(url: str, cookie: str, token: str, **how: str) -> bool:
             subprotocols=["streamlit", token], additional_headers=headers,  # type: ignore[list-item]
             compression=None, open_timeout=60,
         ) as socket:  # fmt: skip
-            await socket.send(BackMsg(rerun_script={}).SerializeToString())
+            await socket.send(BackMsg(rerun_script=ClientState()).SerializeToString())
             return bool(await socket.recv())
     except (InvalidHandshake, WebSocketException, OSError):
         return False
@@ -173,7 +174,9 @@ async def commands(spy: Spy) -> Check:
     """Messages for developers: to shut the server down, to install something, to read about its files."""
     tab = await spy.listen("tokens")
     for name in ("debug_shutdown_runtime", "load_git_info", "set_run_on_save", "stop_script"):
-        await tab.send(BackMsg(**{name: True}))
+        command = BackMsg()
+        setattr(command, name, True)
+        await tab.send(command)
     message = BackMsg()
     message.backend_operation_request.request_id = "r"
     message.backend_operation_request.session_id = tab.session

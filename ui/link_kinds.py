@@ -1,6 +1,5 @@
 """Kinds of settings that a link can hold: what a value must be, where it stands, how it is put there."""
 
-import math
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from engine.setting_checks import is_number
 from ui import components
 
 LONGEST_TEXT = 2000
@@ -48,10 +48,6 @@ def _printable(text: str) -> bool:
     return all(unicodedata.category(c) not in ("Cc", "Cs") or c in _SPACES for c in text)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def _is_text(value: Any, most: int) -> bool:
     return isinstance(value, str) and len(value) <= most and _printable(value)
 
@@ -67,7 +63,7 @@ def whole(low: int, high: int) -> Setting:
 
 def number(low: float, high: float) -> Setting:
     """A number from `low` to `high`."""
-    return _widget(lambda value: _is_number(value) and low <= value <= high)
+    return _widget(lambda value: is_number(value) and low <= value <= high)
 
 
 def one_of(*options: str | int) -> Setting:
@@ -112,7 +108,7 @@ def take_field(key: str, kind: type[float] | type[int] | type[str], fits: Check 
     """Give an input of a worked example what a link holds for it. Called before the input is drawn."""
     fields = st.session_state.get(_FIELDS, {})
     value = fields.pop(key, None)
-    right = type(value) is kind or (kind is float and _is_number(value))
+    right = type(value) is kind or (kind is float and is_number(value))
     if right and fits(value):
         st.session_state[key] = kind(value)
 
@@ -130,5 +126,5 @@ GAPS = Setting(_is_places, _gaps, _hide)
 
 # An input of a worked example: a number or a text; which of them it is, its page knows.
 FIELD = Setting(
-    lambda value: _is_text(value, 500) or (_is_number(value) and abs(value) < 1e9), _of_widget, _keep_field
+    lambda value: _is_text(value, 500) or (is_number(value) and abs(value) < 1e9), _of_widget, _keep_field
 )

@@ -285,8 +285,8 @@ def test_pressing_the_curve_moves_its_cursor_and_no_words_overlap(
     expect(curve).to_have_attribute("data-chosen", "")
 
     page.locator(".st-key-training_quantity").get_by_text("Gradient norm", exact=True).click()
-    expect(curve.locator(".ytitle")).to_have_text("gradient norm")
-    expect(page.get_by_text("Loss, perplexity and bits per byte")).to_be_visible()
+    expect(curve.locator(".ytitle")).to_have_text("gradient norm, before clipping")
+    expect(page.get_by_text("The numbers, worked out")).to_be_visible()
     no_exception(page)
 
 

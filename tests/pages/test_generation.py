@@ -249,7 +249,7 @@ def test_markup_is_shown_as_it_is() -> None:
 
 @pytest.mark.parametrize("text", [MARKUP, "👍🏽👩‍👩‍👧", "a", " ", "\n", "שלום"])
 def test_any_text_can_be_continued(open_page: OpenPage, model: Checkpoint, text: str) -> None:
-    at = open_page("generation", text=text)
+    at = open_page("generation", text=text, generation_keep=True)
     at.button(key="generation_draw").click().run()
     assert not at.exception and not at.error
     assert len(drawn(at)) == 1
