@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine import retention
 from engine.runs import RunStore
-from trials.faults_kit import ME, Tally, ended, spec, wait_until, whole_run, wrong_at_end
+from trials.faults_kit import ME, Tally, at_work, ended, spec, wait_until, whole_run, wrong_at_end
 from trials.outcomes import Options
 
 DAY = 86_400.0
@@ -39,12 +39,12 @@ def trial(options: Options) -> Tally:
     """Set the clock in the middle of runs, and before and after the server looks for old ones."""
     tally = Tally("clock set back or ahead")
     shifts = dict(list(SHIFTS.items())[: 1 if options.toy else None])
-    with tempfile.TemporaryDirectory() as home:
-        _while_it_trains(RunStore(home), tally, shifts)
-    with tempfile.TemporaryDirectory() as home, kept_for(30):
-        _while_it_is_kept(home, tally)
-    with tempfile.TemporaryDirectory() as home:
-        _while_it_can_be_undone(RunStore(home), tally)
+    with at_work() as store:
+        _while_it_trains(store, tally, shifts)
+    with at_work() as store, kept_for(30):
+        _while_it_is_kept(store, tally)
+    with at_work() as store:
+        _while_it_can_be_undone(store, tally)
     return tally.promise(
         "A clock that jumps ends no run, deletes none and changes no loss; a deleted one can be brought back"
     )
@@ -66,11 +66,11 @@ def kept_for(days: int) -> Iterator[None]:
 def clock() -> Iterator[Callable[[float], None]]:
     """Gives what sets the clock of this process, to so many seconds from the true one."""
     true, shift = time.time, [0.0]
-    time.time = lambda: true() + shift[0]  # type: ignore[assignment]
+    time.time = lambda: true() + shift[0]
     try:
         yield lambda seconds: shift.__setitem__(0, seconds)
     finally:
-        time.time = true  # type: ignore[assignment]
+        time.time = true
 
 
 def _while_it_trains(store: RunStore, tally: Tally, shifts: dict[str, float]) -> None:
@@ -112,16 +112,15 @@ def _not_alive(store: RunStore, run_id: str) -> str:
     return "" if info.active or info.state == "finished" else f"it is said to be {info.state}: {info.message}"
 
 
-def _while_it_is_kept(home: str, tally: Tally) -> None:
+def _while_it_is_kept(store: RunStore, tally: Tally) -> None:
     """A day of warning has to pass, and no leap of the clock is a day; see `engine.retention`."""
-    store = RunStore(home)
     run_id = whole_run(store)
     file = store.root / run_id / "run.json"
     with clock() as set_to:
         for days in (0, 400, -4000, 400, 401.2, 5000, 5001.1, 0.2):
             set_to(days * DAY)
-            RunStore(home).list()
-            retention.tidy(Path(home))
+            RunStore(store.home).list()
+            retention.tidy(store.home)
             tally.count(
                 "" if file.is_file() else f"retention deleted a run when the clock went to day {days}"
             )

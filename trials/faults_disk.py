@@ -23,6 +23,7 @@ from trials.faults_kit import (
     TEXT,
     Page,
     Tally,
+    at_work,
     browser,
     ended,
     spec,
@@ -83,16 +84,13 @@ def full(options: Options) -> Tally:
         if home is None:
             tally.left_out = LEFT_OUT
             return tally
-        store = RunStore(home)
-        try:
+        with at_work(home) as store:
             for i in range(1 if options.toy else 8):
                 left = dice.choice((0, 0, 4096, 12_288, 40_960))
                 _while_it_trains(store, tally, left, dice.randrange(1, 30), i)
             _before_it_begins(store, tally)
             for name, (keep, read) in _kept(home).items():
                 _while_kept(home, tally, name, keep, read)
-        finally:
-            store.close()
     if not options.toy:
         with small_disk(16) as home:
             assert home is not None
@@ -164,7 +162,7 @@ def _kept(home: Path) -> dict[str, tuple[Callable[[str], object], Callable[[], l
         "a lesson": (lambda name: progress.pass_lesson(ME, name), lambda: sorted(progress.read(ME).lessons)),
         "a class": (lambda name: classes.create(ME, name), lambda: sorted(c.title for c in classes.of(ME))),
         "a prediction": (lambda name: predictions.commit(name, "more"),
-                         lambda: [study for study in ("one", "two", "two2") if predictions.get(study)]),
+                         lambda: [study for study in ("one", "three", "two2") if predictions.get(study)]),
         "a vocabulary": (vocabulary, lambda: sorted(
             kept.learned_from for kept in own_vocabularies.listed(ME, home=home)[0])),
     }  # fmt: skip
@@ -184,39 +182,41 @@ def _while_kept(
     if read() != ["one"]:
         wrong = wrong or f"{name}: what was there before is gone"
     ballast.unlink()
-    keep("two")
-    tally.count(wrong or ("" if read() == ["one", "two"] else f"{name} can't be kept with room again"))
+    keep("three")
+    tally.count(wrong or ("" if read() == ["one", "three"] else f"{name} can't be kept with room again"))
 
 
 def _on_the_page(home: Path, tally: Tally) -> None:
     """With a dead run and a full disk every page opens, says so, and the way on works."""
-    store = RunStore(home)
+    with at_work(home) as store, running(str(home)) as app, browser(app.url) as open_:
+        _use_it(home, store, open_, tally)
+
+
+def _use_it(home: Path, store: RunStore, open_: Browser, tally: Tally) -> None:
     run_id = whole_run(store)
     broken = store.start(spec(**{**SLOW, "steps": 20_000}), ME)
     wait_until(lambda: bool(store.checkpoints(broken)))
-    with running(str(home)) as app, browser(app.url) as open_:
-        open_("training")
-        ballast = fill(home)
-        ended(store, broken)
-        for page in PAGES:
-            tally.count(open_(page).wrong())
-        page = open_("training", run=broken)
-        tally.count(_says(page, "is full") or _can(page, "training_resume"))
-        page.press("training_start")
-        tally.count(page.wrong() or _says(page, "is full"))
-        page.press("training_resume")
-        tally.count(page.wrong() or _says(page, "is full"))
-        page.press(f"training_delete_yes_{run_id}")
-        tally.count(page.wrong())
-        ballast.unlink()
-        page.again()
-        tally.count(_can(page, "training_resume"))
-        page.press("training_resume")
-        went = wait_until(lambda: store.info(broken).state == "running")
-        tally.count("" if went else f"with room again it is {store.info(broken).state}")
-        store.stop(broken, ME)
-        ended(store, broken)
-    store.close()
+    open_("training")
+    ballast = fill(home)
+    ended(store, broken)
+    for name in PAGES:
+        tally.count(open_(name).wrong())
+    page = open_("training", run=broken)
+    tally.count(_says(page, "is full") or _can(page, "training_resume"))
+    page.press("training_start")
+    tally.count(page.wrong() or _says(page, "is full"))
+    page.press("training_resume")
+    tally.count(page.wrong() or _says(page, "is full"))
+    page.press(f"training_delete_yes_{run_id}")
+    tally.count(page.wrong())
+    ballast.unlink()
+    page.again()
+    tally.count(_can(page, "training_resume"))
+    page.press("training_resume")
+    went = wait_until(lambda: store.info(broken).state == "running")
+    tally.count("" if went else f"with room again it is {store.info(broken).state}")
+    store.stop(broken, ME)
+    ended(store, broken)
 
 
 def _says(page: Page, words: str) -> str:
@@ -264,18 +264,14 @@ def _refuses(home: Path) -> str:
 
 def _pages_of_a_closed_folder(home: Path, tally: Tally, run_id: str) -> None:
     with running(str(home)) as app, browser(app.url) as open_:
-        for page in PAGES:
-            tally.count(open_(page).wrong())
+        for name in PAGES:
+            tally.count(open_(name).wrong())
         page = open_("training", **({"run": run_id} if run_id else {}))
         tally.count(_says(page, "written to"))
         page.press("training_start")
         tally.count(page.wrong() or _says(page, "written to"))
         mount(home, "remount,rw")
         page.press("training_start")
-        store = RunStore(home)
-        active = [info for info in store.list() if info.active]
-        tally.count(page.wrong() or ("" if active else "Start does nothing once the folder can be written"))
-        for info in active:
-            store.stop(info.id, ME)
-            ended(store, info.id)
-        store.close()
+        with at_work(home) as store:
+            begun = any(info.active for info in store.list())
+            tally.count(page.wrong() or ("" if begun else "Start does nothing once it can be written"))

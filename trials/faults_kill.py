@@ -3,7 +3,6 @@
 import random
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from engine.runs import RunStore
 from trials.faults_kit import (
     ME,
     Tally,
+    at_work,
     ended,
     kill,
     spec,
@@ -78,16 +78,12 @@ SLOW = {
 def trial(options: Options) -> Tally:
     """At chosen moments, then at drawn ones, several times in the same run; resumed each time."""
     tally, dice = Tally("worker killed with signal 9"), random.Random(options.seed)
-    with tempfile.TemporaryDirectory() as home:
-        store = RunStore(home)
-        try:
-            _at_chosen_moments(store, tally, 3 if options.toy else len(MOMENTS))
+    with at_work() as store:
+        _at_chosen_moments(store, tally, 2 if options.toy else len(MOMENTS))
+        if not options.toy:
             _in_a_pause(store, tally)
-            if not options.toy:
-                for i in range(2):
-                    _at_drawn_moments(store, tally, dice, 10, seed=i)
-        finally:
-            store.close()
+            for i in range(2):
+                _at_drawn_moments(store, tally, dice, 10, seed=i)
     return tally.promise(
         "After each kill the newest checkpoint loads, the curve has each step once, and a run that goes on "
         "ends with the same losses bit for bit"

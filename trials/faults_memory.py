@@ -3,11 +3,21 @@
 import os
 import subprocess
 import sys
-import tempfile
 
 from benchmarks.app import ROOT
 from engine.runs import RunStore
-from trials.faults_kit import ME, Tally, ended, kill, spec, wait_until, whole_run, worker_of, wrong_at_end
+from trials.faults_kit import (
+    ME,
+    Tally,
+    at_work,
+    ended,
+    kill,
+    spec,
+    wait_until,
+    whole_run,
+    worker_of,
+    wrong_at_end,
+)
 from trials.outcomes import Options
 
 # A worker that may have so many more MB of addresses than it has at its start.
@@ -31,19 +41,15 @@ LARGE = {"batch_size": 8192, "context_length": 64, "d_model": 64}
 def trial(options: Options) -> Tally:
     """Bound the memory of a run that is far too large, and of one that fits."""
     tally = Tally("out of memory")
-    with tempfile.TemporaryDirectory() as home:
-        store = RunStore(home)
-        try:
-            whole = whole_run(store)
-            if os.path.exists("/proc/self/status"):
-                for megabytes in (400,) if options.toy else (60, 200, 400, 800):
-                    tally.count(_bound(store, megabytes))
-                tally.count(_normal_afterwards(store, whole))
-            else:
-                tally.left_out = "this system does not tell how much memory a process has"
-            tally.count(_killed(store))
-        finally:
-            store.close()
+    with at_work() as store:
+        whole = whole_run(store)
+        if os.path.exists("/proc/self/status"):
+            for megabytes in (400,) if options.toy else (60, 200, 400, 800):
+                tally.count(_bound(store, megabytes))
+            tally.count(_normal_afterwards(store, whole))
+        else:
+            tally.left_out = "this system does not tell how much memory a process has"
+        tally.count(_killed(store))
     return tally.promise(
         "A run that needs too much memory ends with a sentence that names memory and a smaller size, and the "
         "next run is trained as if nothing had been"

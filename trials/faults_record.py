@@ -48,7 +48,7 @@ class _File(io.FileIO):
         if "w" in mode or "x" in mode:
             note("cut", path)
 
-    def write(self, data: Any) -> int:  # type: ignore[override]
+    def write(self, data: Any) -> int:
         end = os.fstat(self.fileno()).st_size
         at = end if "a" in self.mode else self.tell()
         n = super().write(data)

@@ -1,7 +1,6 @@
 """The server is killed with signal 9 in mid-run, and another one is started on the same folder."""
 
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from trials.faults_kit import (
     ME,
     Page,
     Tally,
+    at_work,
     broken_checkpoint,
     browser,
     curve,
@@ -31,8 +31,8 @@ def trial(options: Options) -> Tally:
     if options.toy:
         tally.left_out = "it takes three servers"
         return tally
-    with tempfile.TemporaryDirectory() as home:
-        store = RunStore(home)
+    with at_work() as store:
+        home = str(store.home)
         with running(home) as app, browser(app.url) as open_:
             page = open_("training")
             page.press("training_start")

@@ -60,30 +60,50 @@ DTYPES = ("float16", "float64", "int64", "int8", "bool", "complex64", "bfloat16"
 header_entry = some.fixed_dictionaries(
     {
         "dtype": some.sampled_from(("F32", "F16", "I8", "U8", "BOOL", "F8_E4M3", "X", "", "C64", 3, None)),
-        "shape": some.lists(some.one_of(some.integers(-1, 9), some.sampled_from((2**31, 2**62, 2**64, 10**30))), max_size=4),
-        "data_offsets": some.lists(some.one_of(some.integers(-1, 200), some.sampled_from((2**63, 2**64 - 1))), max_size=3),
+        "shape": some.lists(
+            some.one_of(some.integers(-1, 9), some.sampled_from((2**31, 2**62, 2**64, 10**30))), max_size=4
+        ),
+        "data_offsets": some.lists(
+            some.one_of(some.integers(-1, 200), some.sampled_from((2**63, 2**64 - 1))), max_size=3
+        ),
     }
-)  # fmt: skip
+)
 cases = some.one_of(
     some.builds(
-        Bytes, some.sampled_from(FILES), cuts.map(tuple), some.booleans(), some.sampled_from(("float32", "int8"))
+        Bytes,
+        some.sampled_from(FILES),
+        cuts.map(tuple),
+        some.booleans(),
+        some.sampled_from(("float32", "int8")),
     ),
     some.builds(
-        Settings, changes.map(tuple), some.sampled_from(("", "model", "model", "train", "tokenizer", "files")),
+        Settings,
+        changes.map(tuple),
+        some.sampled_from(("", "model", "model", "train", "tokenizer", "files")),
         some.sampled_from((True, True, True, False)),
     ),
     some.builds(
-        Tensors, some.integers(0, 100), some.sampled_from(("dtype", "shape", "fill", "drop", "add", "rename", "empty")),
-        some.one_of(some.sampled_from(DTYPES), some.sampled_from((float("nan"), float("inf"), 1e38, 0.0)),
-                    some.lists(some.integers(0, 5), max_size=4)),
+        Tensors,
+        some.integers(0, 100),
+        some.sampled_from(("dtype", "shape", "fill", "drop", "add", "rename", "empty")),
+        some.one_of(
+            some.sampled_from(DTYPES),
+            some.sampled_from((float("nan"), float("inf"), 1e38, 0.0)),
+            some.lists(some.integers(0, 5), max_size=4),
+        ),
         some.sampled_from((MODEL, MODEL, OPTIMIZER)),
     ),
     some.builds(
-        Header, some.one_of(some.none(), some.integers(0, 2**64 - 1)),
-        some.dictionaries(some.sampled_from(("embedding.weight", "__metadata__", "x")), some.one_of(header_entry, some.text(max_size=5)), max_size=3),
+        Header,
+        some.one_of(some.none(), some.integers(0, 2**64 - 1)),
+        some.dictionaries(
+            some.sampled_from(("embedding.weight", "__metadata__", "x")),
+            some.one_of(header_entry, some.text(max_size=5)),
+            max_size=3,
+        ),
         some.integers(0, 300),
     ),
-)  # fmt: skip
+)
 
 
 def _set(name: str, value: Any) -> Settings:
@@ -94,12 +114,25 @@ def _set(name: str, value: Any) -> Settings:
 
 _BIG = (10**6, 10**9, 10**12, 10**18, 10**30, 10**400)
 KNOWN: tuple[Any, ...] = (
-    Bytes(MODEL, ()), Bytes(MODEL, (), True, "int8"), Bytes(MODEL, (Cut("cut", 0),), True), Header(2**63, {}, 8),
-    Header(10**9, {}, 8), Header(None, {"x": {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 8]}}, 8),
-    *(_set(name, value) for name in ("vocab_size", "context_length", "n_layer", "n_head", "d_model", "d_ff") for value in _BIG),
-    *(_set(name, value) for name in ("d_model", "dropout", "norm") for value in (float("nan"), -1, "x", None, [], {}, True, 1.5)),
-    Settings((Change(0, "set", 10**400),), "train"), Settings((Change(0, "set", 2),), ""),
-)  # fmt: skip
+    Bytes(MODEL, ()),
+    Bytes(MODEL, (), True, "int8"),
+    Bytes(MODEL, (Cut("cut", 0),), True),
+    Header(2**63, {}, 8),
+    Header(10**9, {}, 8),
+    Header(None, {"x": {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 8]}}, 8),
+    *(
+        _set(name, value)
+        for name in ("vocab_size", "context_length", "n_layer", "n_head", "d_model", "d_ff")
+        for value in _BIG
+    ),
+    *(
+        _set(name, value)
+        for name in ("d_model", "dropout", "norm")
+        for value in (float("nan"), -1, "x", None, [], {}, True, 1.5)
+    ),
+    Settings((Change(0, "set", 10**400),), "train"),
+    Settings((Change(0, "set", 2),), ""),
+)
 
 
 def attempt(case: Any, home: Path) -> None:

@@ -47,20 +47,39 @@ def packed(text: bytes, length: int | None = None) -> bytes:
 
 cases = some.one_of(
     some.builds(Bytes, cuts.map(tuple), some.sampled_from((0, 64, 600, 4000))),
-    some.builds(Made, some.sampled_from((0, 1, 2, 3, 4, 2**31)), some.sampled_from(COUNTS), some.sampled_from(COUNTS), some.binary(max_size=60)),
     some.builds(
-        Value, some.sampled_from(("general.alignment", "general.architecture", "x", "")),
-        some.one_of(some.integers(0, 13), some.sampled_from((99, 2**31))),
-        some.one_of(some.binary(max_size=24), some.sampled_from(COUNTS).map(lambda n: struct.pack("<Q", n)),
-                    some.builds(lambda kind, n: struct.pack("<IQ", kind, n), some.integers(0, 13), some.sampled_from(COUNTS))),
+        Made,
+        some.sampled_from((0, 1, 2, 3, 4, 2**31)),
+        some.sampled_from(COUNTS),
+        some.sampled_from(COUNTS),
+        some.binary(max_size=60),
     ),
-)  # fmt: skip
+    some.builds(
+        Value,
+        some.sampled_from(("general.alignment", "general.architecture", "x", "")),
+        some.one_of(some.integers(0, 13), some.sampled_from((99, 2**31))),
+        some.one_of(
+            some.binary(max_size=24),
+            some.sampled_from(COUNTS).map(lambda n: struct.pack("<Q", n)),
+            some.builds(
+                lambda kind, n: struct.pack("<IQ", kind, n), some.integers(0, 13), some.sampled_from(COUNTS)
+            ),
+        ),
+    ),
+)
 KNOWN: tuple[Any, ...] = (
-    Bytes(()), Bytes((Cut("cut", 0),)), Made(3, 2**62, 0), Made(3, 0, 2**62), Made(3, 2**64 - 1, 2**64 - 1),
-    Value("general.alignment", 4, struct.pack("<I", 0)), Value("general.alignment", 4, struct.pack("<I", 3)),
-    Value("x", 8, struct.pack("<Q", 2**62)), Value("x", 9, struct.pack("<IQ", 9, 2**40)),
-    Value("x", 9, struct.pack("<IQ", 0, 2**40)), Value("x", 9, struct.pack("<IQ", 9, 1) * 3000 + bytes(12)),
-)  # fmt: skip
+    Bytes(()),
+    Bytes((Cut("cut", 0),)),
+    Made(3, 2**62, 0),
+    Made(3, 0, 2**62),
+    Made(3, 2**64 - 1, 2**64 - 1),
+    Value("general.alignment", 4, struct.pack("<I", 0)),
+    Value("general.alignment", 4, struct.pack("<I", 3)),
+    Value("x", 8, struct.pack("<Q", 2**62)),
+    Value("x", 9, struct.pack("<IQ", 9, 2**40)),
+    Value("x", 9, struct.pack("<IQ", 0, 2**40)),
+    Value("x", 9, struct.pack("<IQ", 9, 1) * 3000 + bytes(12)),
+)
 
 
 def attempt(case: Any, home: Path) -> None:

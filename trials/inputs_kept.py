@@ -43,8 +43,13 @@ class Text(NamedTuple):
 cases = some.one_of(
     some.builds(Json, some.sampled_from(KINDS), changes.map(tuple)),
     some.builds(Bytes, some.sampled_from(KINDS), cuts.map(tuple)),
-    some.builds(Text, some.one_of(some.text(max_size=60), some.sampled_from(("../x", "/etc/passwd", "a" * 500, "\ud800", "")))),
-)  # fmt: skip
+    some.builds(
+        Text,
+        some.one_of(
+            some.text(max_size=60), some.sampled_from(("../x", "/etc/passwd", "a" * 500, "\ud800", ""))
+        ),
+    ),
+)
 KNOWN: tuple[Any, ...] = (*(Bytes(kind, ()) for kind in KINDS), Text("Zoë"), Text("../../outside/secret"))
 
 
@@ -55,11 +60,14 @@ def attempt(case: Any, home: Path) -> None:
         return
     code = _good(home)
     file = {
-        "progress": next(home.glob("people/[!.]*.json")), "seen": next(home.glob("people/.exercises-*")),
-        "bets": next(home.glob("people/.guess-*")), "classes": home / "classes" / f"{code}.json",
-        "predictions": next(home.glob("predictions/*.json")), "retention": home / retention.RECORD,
+        "progress": next(home.glob("people/[!.]*.json")),
+        "seen": next(home.glob("people/.exercises-*")),
+        "bets": next(home.glob("people/.guess-*")),
+        "classes": home / "classes" / f"{code}.json",
+        "predictions": next(home.glob("predictions/*.json")),
+        "retention": home / retention.RECORD,
         "new_runs": home / new_runs.FILE,
-    }[case.kind]  # fmt: skip
+    }[case.kind]
     before = file.read_bytes()
     if isinstance(case, Json):
         file.write_bytes(as_json(changed(json.loads(before), case.changes)))

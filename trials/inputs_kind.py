@@ -7,6 +7,7 @@ connection opened where none belongs.
 
 import re
 import signal
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -137,3 +138,10 @@ def at_most(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+
+
+def again(kind: Kind, case: Any) -> Outcome:
+    """Try one case in this process, such as one that a report names."""
+    with tempfile.TemporaryDirectory() as folder:
+        kind.ready()
+        return tried(kind, case, Watch(Path(folder)))

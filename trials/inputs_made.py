@@ -107,11 +107,19 @@ def llama_files() -> dict[str, bytes]:
     """A Hugging Face folder of a tiny Llama."""
     return _hub(
         {
-            "model_type": "llama", "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1,
-            "num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 32,
-            "rope_theta": 100.0, "hidden_act": "silu", "tie_word_embeddings": True, "eos_token_id": 0,
+            "model_type": "llama",
+            "hidden_size": 16,
+            "intermediate_size": 24,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 2,
+            "num_key_value_heads": 1,
+            "max_position_embeddings": 32,
+            "rope_theta": 100.0,
+            "hidden_act": "silu",
+            "tie_word_embeddings": True,
+            "eos_token_id": 0,
         }
-    )  # fmt: skip
+    )
 
 
 @cache
@@ -153,14 +161,24 @@ def words_files() -> dict[str, bytes]:
     ]
     content = json.loads(bert_files()["tokenizer.json"]) | {
         "added_tokens": [_added(i, pieces[i]) for i in range(5)],
-        "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
-                       "strip_accents": None, "lowercase": True},
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "strip_accents": None,
+            "lowercase": True,
+        },
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "post_processor": None,
         "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
-        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
-                  "max_input_chars_per_word": 100, "vocab": {piece: i for i, piece in enumerate(pieces)}},
-    }  # fmt: skip
+        "model": {
+            "type": "WordPiece",
+            "unk_token": "[UNK]",
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100,
+            "vocab": {piece: i for i, piece in enumerate(pieces)},
+        },
+    }
     settings = json.loads(bert_files()["config.json"]) | {"vocab_size": len(pieces)}
     return _with_weights(settings, content)
 
@@ -196,15 +214,26 @@ def _tokenizer(special: tuple[str, ...]) -> dict[str, Any]:
     pieces = [*special, *(letters[b] for b in range(256)), "th", "the"]
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     return {
-        "version": "1.0", "truncation": None, "padding": None, "normalizer": None, "pre_tokenizer": level,
-        "added_tokens": [_added(i, text) for i, text in enumerate(special)], "post_processor": None,
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "normalizer": None,
+        "pre_tokenizer": level,
+        "added_tokens": [_added(i, text) for i, text in enumerate(special)],
+        "post_processor": None,
         "decoder": level,
         "model": {
-            "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
-            "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
-            "vocab": {piece: i for i, piece in enumerate(pieces)}, "merges": [["t", "h"], ["th", "e"]],
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "vocab": {piece: i for i, piece in enumerate(pieces)},
+            "merges": [["t", "h"], ["th", "e"]],
         },
-    }  # fmt: skip
+    }
 
 
 @cache
@@ -215,16 +244,32 @@ def gguf_file() -> bytes:
     vocabulary = list(json.loads(llama_files()["tokenizer.json"])["model"]["vocab"])
     dice, rows = np.random.default_rng(5), len(vocabulary)
     wide, inner = (16, 16), (32, 16)
-    shapes = {"attn_q": wide, "attn_k": wide, "attn_v": wide, "attn_output": wide, "ffn_gate": inner,
-              "ffn_up": inner, "ffn_down": (16, 32), "attn_norm": (16,), "ffn_norm": (16,)}  # fmt: skip
+    shapes = {
+        "attn_q": wide,
+        "attn_k": wide,
+        "attn_v": wide,
+        "attn_output": wide,
+        "ffn_gate": inner,
+        "ffn_up": inner,
+        "ffn_down": (16, 32),
+        "attn_norm": (16,),
+        "ffn_norm": (16,),
+    }
     tensors = {"token_embd.weight": (rows, 16), "output_norm.weight": (16,)}
     tensors |= {f"blk.0.{name}.weight": shape for name, shape in shapes.items()}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "one.gguf"
         writer = gguf.GGUFWriter(path, "llama")
-        for name, number in (("block_count", 1), ("context_length", 32), ("embedding_length", 16),
-                             ("feed_forward_length", 32), ("attention.head_count", 2), ("vocab_size", rows),
-                             ("attention.head_count_kv", 2), ("rope.dimension_count", 8)):  # fmt: skip
+        for name, number in (
+            ("block_count", 1),
+            ("context_length", 32),
+            ("embedding_length", 16),
+            ("feed_forward_length", 32),
+            ("attention.head_count", 2),
+            ("vocab_size", rows),
+            ("attention.head_count_kv", 2),
+            ("rope.dimension_count", 8),
+        ):
             writer.add_uint32(f"llama.{name}", number)
         writer.add_float32("llama.rope.freq_base", 500.0)
         writer.add_float32("llama.attention.layer_norm_rms_epsilon", 1e-5)

@@ -24,15 +24,74 @@ from ui import link_settings, nav
 
 PAGES = tuple(info.name for info in nav.PAGES)
 KNOWN_KEYS = (
-    "model", "text", "lang", "hidden", "set", "run", "class", "seed", "pos", "layer", "head", "query", "watch", "view",
-    "hide", "lesson", "example", "word", "exercise", "projector", "embed", "embed_options", "x",
-)  # fmt: skip
+    "model",
+    "text",
+    "lang",
+    "hidden",
+    "set",
+    "run",
+    "class",
+    "seed",
+    "pos",
+    "layer",
+    "head",
+    "query",
+    "watch",
+    "view",
+    "hide",
+    "lesson",
+    "example",
+    "word",
+    "exercise",
+    "projector",
+    "embed",
+    "embed_options",
+    "x",
+)
 VALUES = (
-    "", "0", "1", "-1", "1e9", "99999999999999999999", "nan", "inf", "-inf", "true", "True", "None", "null", "[]", "{}",
-    "[1,2]", "a,b", "1.5", "0x10", "१२", "½", "\x00", "../../etc/passwd", "run:20260101-120000-abcdef", "hub:tiny-llama",
-    "hub:../../outside", "run:../..", "stories-clm", "english-clm", "20260101-120000-abcdef", "<script>alert(1)</script>",
-    "locked", "a" * 5000, "e" * 300 + "x", "es", "en", "de", "'; drop table runs", "%00", "&&", "$x^2$", "\u202eabc",
-)  # fmt: skip
+    "",
+    "0",
+    "1",
+    "-1",
+    "1e9",
+    "99999999999999999999",
+    "nan",
+    "inf",
+    "-inf",
+    "true",
+    "True",
+    "None",
+    "null",
+    "[]",
+    "{}",
+    "[1,2]",
+    "a,b",
+    "1.5",
+    "0x10",
+    "१२",
+    "½",
+    "\x00",
+    "../../etc/passwd",
+    "run:20260101-120000-abcdef",
+    "hub:tiny-llama",
+    "hub:../../outside",
+    "run:../..",
+    "stories-clm",
+    "english-clm",
+    "20260101-120000-abcdef",
+    "<script>alert(1)</script>",
+    "locked",
+    "a" * 5000,
+    "e" * 300 + "x",
+    "es",
+    "en",
+    "de",
+    "'; drop table runs",
+    "%00",
+    "&&",
+    "$x^2$",
+    "\u202eabc",
+)
 
 
 @cache
@@ -124,10 +183,13 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     "string_array_value": some.lists(some.sampled_from(_WORDS), max_size=3).map(tuple),
     "double_array_value": some.lists(some.sampled_from(_FLOATS), max_size=3).map(tuple),
     "int_array_value": some.lists(some.sampled_from(_NUMBERS), max_size=3).map(tuple),
-    "json_value": some.one_of(some.sampled_from([one for one in ODD if one == one]).map(json.dumps), some.sampled_from(("{", "", "[" * 3000))),
+    "json_value": some.one_of(
+        some.sampled_from([one for one in ODD if one == one]).map(json.dumps),
+        some.sampled_from(("{", "", "[" * 3000)),
+    ),
     "bytes_value": some.binary(max_size=20),
     "file_uploader_state_value": some.sampled_from(_WORDS),
-}  # fmt: skip
+}
 VIEWS: dict[str, tuple[tuple[tuple[str, str], ...], ...]] = {
     "training": tuple((("watch", name),) for name in ("train", "step", "time", "runs", "class")),
     "masking": tuple((("hide", name),) for name in ("fill-blanks", "see-the-gap", "meaning", "batch")),
@@ -171,8 +233,13 @@ def made_up(strategy: some.SearchStrategy[Any], n: int, seed: int) -> list[Any]:
     found: list[Any] = []
 
     @hypothesis.seed(seed)
-    @settings(max_examples=n, database=None, deadline=None, phases=(Phase.generate,),
-              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @settings(
+        max_examples=n,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
     @given(strategy)
     def keep(case: Any) -> None:
         found.append(case)

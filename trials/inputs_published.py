@@ -1,4 +1,4 @@
-"""Folders of published models: settings, vocabularies and weights of anybody's making, and links that lead out."""
+"""Folders of published models: settings, words and weights of anybody's making, links that lead out."""
 
 import json
 import struct
@@ -22,12 +22,26 @@ MODELS = {
     "words": made.words_files,
 }
 SETTINGS, WORDS, WEIGHTS, INDEX = (
-    "config.json", "tokenizer.json", "model.safetensors", "model.safetensors.index.json",
-)  # fmt: skip
+    "config.json",
+    "tokenizer.json",
+    "model.safetensors",
+    "model.safetensors.index.json",
+)
 NAMES = (
-    "rope_scaling", "rope_parameters", "sliding_window", "use_sliding_window", "layer_types", "head_dim", "n_inner",
-    "quantization_config", "auto_map", "partial_rotary_factor", "attention_layers", "eos_token_id", "rope_theta",
-)  # fmt: skip
+    "rope_scaling",
+    "rope_parameters",
+    "sliding_window",
+    "use_sliding_window",
+    "layer_types",
+    "head_dim",
+    "n_inner",
+    "quantization_config",
+    "auto_map",
+    "partial_rotary_factor",
+    "attention_layers",
+    "eos_token_id",
+    "rope_theta",
+)
 
 
 class Json(NamedTuple):
@@ -70,36 +84,88 @@ class Link(NamedTuple):
 
 some_model = some.sampled_from(tuple(MODELS))
 shards = some.sampled_from(
-    ("a.safetensors", "../outside/model.safetensors", "/etc/passwd", "..", "", "a/b.safetensors", "A" * 300, "a.bin",
-     "..\\outside\\model.safetensors", "C:\\x.safetensors", "a.safetensors\x00", ".safetensors", "%2e%2e/a.safetensors", 3, None)
-)  # fmt: skip
+    (
+        "a.safetensors",
+        "../outside/model.safetensors",
+        "/etc/passwd",
+        "..",
+        "",
+        "a/b.safetensors",
+        "A" * 300,
+        "a.bin",
+        "..\\outside\\model.safetensors",
+        "C:\\x.safetensors",
+        "a.safetensors\x00",
+        ".safetensors",
+        "%2e%2e/a.safetensors",
+        3,
+        None,
+    )
+)
 rope = some.fixed_dictionaries(
     {},
     optional={
         name: some.sampled_from(ODD)
-        for name in ("rope_type", "type", "factor", "low_freq_factor", "high_freq_factor", "mscale",
-                     "original_max_position_embeddings", "beta_fast", "beta_slow", "truncate", "mscale_all_dim",
-                     "attention_factor", "rope_theta")
+        for name in (
+            "rope_type",
+            "type",
+            "factor",
+            "low_freq_factor",
+            "high_freq_factor",
+            "mscale",
+            "original_max_position_embeddings",
+            "beta_fast",
+            "beta_slow",
+            "truncate",
+            "mscale_all_dim",
+            "attention_factor",
+            "rope_theta",
+        )
     },
-).map(lambda table: {"rope_type": "yarn", "factor": 2.0, **table})  # fmt: skip
+).map(lambda table: {"rope_type": "yarn", "factor": 2.0, **table})
 cases = some.one_of(
     some.builds(Json, some_model, some.sampled_from((SETTINGS, SETTINGS, WORDS)), changes.map(tuple)),
     some.builds(More, some_model, some.sampled_from(NAMES), some.one_of(some.sampled_from(ODD), rope)),
     some.builds(Bytes, some_model, some.sampled_from((SETTINGS, WORDS, WEIGHTS, WEIGHTS)), cuts.map(tuple)),
-    some.builds(Index, some.dictionaries(some.sampled_from(("wte.weight", "lm_head.weight", "x")), shards, max_size=4)),
-    some.builds(Link, some.sampled_from((SETTINGS, WORDS, WEIGHTS, INDEX, "tokenizer_config.json")),
-                some.sampled_from(("outside", "/etc/hostname", "nowhere", "itself", "folder", "inside"))),
-)  # fmt: skip
+    some.builds(
+        Index, some.dictionaries(some.sampled_from(("wte.weight", "lm_head.weight", "x")), shards, max_size=4)
+    ),
+    some.builds(
+        Link,
+        some.sampled_from((SETTINGS, WORDS, WEIGHTS, INDEX, "tokenizer_config.json")),
+        some.sampled_from(("outside", "/etc/hostname", "nowhere", "itself", "folder", "inside")),
+    ),
+)
 KNOWN: tuple[Any, ...] = (
     *(Bytes(model, SETTINGS, ()) for model in MODELS),
-    *(More(model, name, value) for model in ("llama", "gpt2", "bert") for value in (10**6, 10**8, 10**12, 10**400)
-      for name in ("vocab_size", "num_hidden_layers", "n_layer", "hidden_size", "n_embd", "max_position_embeddings")),
+    *(
+        More(model, name, value)
+        for model in ("llama", "gpt2", "bert")
+        for value in (10**6, 10**8, 10**12, 10**400)
+        for name in (
+            "vocab_size",
+            "num_hidden_layers",
+            "n_layer",
+            "hidden_size",
+            "n_embd",
+            "max_position_embeddings",
+        )
+    ),
     *(More("llama", "sliding_window", value) for value in (1, 10**30, -1, True)),
-    Index({"x": "../outside/model.safetensors"}), Index({"x": "a.safetensors"}), Index([]), Index("x"),
-    Index({str(i): f"{i}.safetensors" for i in range(2000)}), Index({"x": "a.safetensors"}, "outside"),
-    *(Link(file, to) for file in (SETTINGS, WORDS, WEIGHTS, INDEX) for to in ("outside", "folder", "itself", "inside")),
-    Json("llama", WORDS, (Change(0, "set", "[" * 5000),)), More("llama", "chat_template", "{% for i in range(10**9) %}"),
-)  # fmt: skip
+    Index({"x": "../outside/model.safetensors"}),
+    Index({"x": "a.safetensors"}),
+    Index([]),
+    Index("x"),
+    Index({str(i): f"{i}.safetensors" for i in range(2000)}),
+    Index({"x": "a.safetensors"}, "outside"),
+    *(
+        Link(file, to)
+        for file in (SETTINGS, WORDS, WEIGHTS, INDEX)
+        for to in ("outside", "folder", "itself", "inside")
+    ),
+    Json("llama", WORDS, (Change(0, "set", "[" * 5000),)),
+    More("llama", "chat_template", "{% for i in range(10**9) %}"),
+)
 
 
 def attempt(case: Any, home: Path) -> None:

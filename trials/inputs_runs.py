@@ -1,4 +1,4 @@
-"""Folders of runs: every JSON file changed, records of any kind, files that are missing, links, other formats."""
+"""Folders of runs: every JSON file changed, records of any kind, files that are missing, links."""
 
 import json
 import os
@@ -55,20 +55,51 @@ class Place(NamedTuple):
 
 records = some.one_of(
     some.fixed_dictionaries(
-        {"kind": some.sampled_from(("step", "eval", "sample", "baseline", "floor", "resume", "notice", "x", None, 3))},
+        {
+            "kind": some.sampled_from(
+                ("step", "eval", "sample", "baseline", "floor", "resume", "notice", "x", None, 3)
+            )
+        },
         optional={
             name: some.one_of(some.integers(-5, 50), some.sampled_from(ODD))
-            for name in ("step", "loss", "val_loss", "train_loss", "value", "bits_per_byte", "text", "message", "uniform",
-                         "seconds", "also", "learning_rate", "grad_norm", "tokens", "joules", "margin", "prompt")
+            for name in (
+                "step",
+                "loss",
+                "val_loss",
+                "train_loss",
+                "value",
+                "bits_per_byte",
+                "text",
+                "message",
+                "uniform",
+                "seconds",
+                "also",
+                "learning_rate",
+                "grad_norm",
+                "tokens",
+                "joules",
+                "margin",
+                "prompt",
+            )
         },
     ),
     some.sampled_from(ODD),
-).map(as_json)  # fmt: skip
+).map(as_json)
 junk = some.one_of(
     records,
     some.binary(max_size=30).map(lambda data: data.replace(b"\n", b"")),
-    some.sampled_from((b"{", b"[" * 3000, b"null", b'{"step": 1}', b'{"kind":"eval","step":NaN}', b'{"a":' * 2000, b"1" * 6000)),
-)  # fmt: skip
+    some.sampled_from(
+        (
+            b"{",
+            b"[" * 3000,
+            b"null",
+            b'{"step": 1}',
+            b'{"kind":"eval","step":NaN}',
+            b'{"a":' * 2000,
+            b"1" * 6000,
+        )
+    ),
+)
 cases = some.one_of(
     some.builds(Json, some.sampled_from((*JSONS, "run.json", "status.json")), changes.map(tuple)),
     some.builds(
@@ -77,8 +108,12 @@ cases = some.one_of(
         some.lists(some.tuples(some.integers(0, 50), junk), max_size=4).map(tuple),
     ),
     some.builds(Bytes, some.integers(0, 100), cuts.map(tuple)),
-    some.builds(Place, some.integers(0, 100), some.sampled_from(("gone", "folder", "empty", "link", "itself", "nowhere"))),
-)  # fmt: skip
+    some.builds(
+        Place,
+        some.integers(0, 100),
+        some.sampled_from(("gone", "folder", "empty", "link", "itself", "nowhere")),
+    ),
+)
 
 
 def _set(file: str, name: str, value: Any) -> Json:
@@ -94,14 +129,35 @@ def _index(data: bytes, names: list[str], name: str) -> int:
 
 
 KNOWN: tuple[Any, ...] = (
-    Records(()), *(_set("run.json", "format", value) for value in (2, 10**30, "1", None, -1, True, 1.5)),
-    *(_set("status.json", name, value) for name in ("state", "step", "updated", "pid") for value in
-      (None, [], {}, "x", -1, 10**30, 10**400, float("nan"), float("inf"), "running", "queued", True)),
-    *(_set("run.json", name, value) for name in ("name", "created", "corpus", "tokenizer", "also_scored", "group", "owner", "train") for value in
-      (None, [], {}, "x" * 5000, -1, 10**400, float("nan"), "\ud800", "<b>x</b>\n$x$")),
+    Records(()),
+    *(_set("run.json", "format", value) for value in (2, 10**30, "1", None, -1, True, 1.5)),
+    *(
+        _set("status.json", name, value)
+        for name in ("state", "step", "updated", "pid")
+        for value in (
+            None,
+            [],
+            {},
+            "x",
+            -1,
+            10**30,
+            10**400,
+            float("nan"),
+            float("inf"),
+            "running",
+            "queued",
+            True,
+        )
+    ),
+    *(
+        _set("run.json", name, value)
+        for name in ("name", "created", "corpus", "tokenizer", "also_scored", "group", "owner", "train")
+        for value in (None, [], {}, "x" * 5000, -1, 10**400, float("nan"), "\ud800", "<b>x</b>\n$x$")
+    ),
     Records((), tuple((i, b'{"kind":"step","step":%d,"loss":1e400}' % i) for i in range(9))),
-    Records((), ((0, b'{"kind":"resume","step":"x"}'),)), Records((), ((9, b'{"kind":"resume","step":NaN}'),)),
-)  # fmt: skip
+    Records((), ((0, b'{"kind":"resume","step":"x"}'),)),
+    Records((), ((9, b'{"kind":"resume","step":NaN}'),)),
+)
 
 
 def attempt(case: Any, home: Path) -> None:

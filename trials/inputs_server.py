@@ -1,4 +1,4 @@
-"""A server of the app that notes what it touches outside its data folder, and people who send it what they like."""
+"""A server of the app that notes what it touches elsewhere, and people who send it what they like."""
 
 import os
 import sys

@@ -69,17 +69,30 @@ files = some.one_of(
 )
 cases = some.builds(Upload, files, some.sampled_from((None, None, *encodings())), some.sampled_from(USES))
 KNOWN: tuple[Any, ...] = (
-    Upload(b""), Upload(b" \n"), Upload(_zip()), Upload(_zip(), "cp1252"), Upload(b"a" * 5_000_000),
-    Upload(b"a" * 5_000_001), Upload("é".encode("utf-16-le") * 2_500_000, "utf-16-le"), Upload(b"\xff\xfe"),
-    Upload(b"\xff\xfe\x00"), Upload(b"\xff\xfe\x00\xd8"), Upload(b"\xef\xbb\xbf"), Upload(b"\x00" * 5_000_000),
-    Upload(b"\x80" * 5_000_000), Upload(b"[" * 100_000, None, "answers"), Upload(b'{"prompt":' * 20_000, None, "answers"),
-    Upload(b"{" * 1_000_000, None, "answers"), Upload(b'"' * 1_000_000, None, "answers"),
-    Upload(b"prompt,answer\n" + b"\"" + b"a" * 200_000, None, "answers"),
-    Upload(b"\t" * 1_000_000, None, "answers"), Upload(b"\n" * 4_000_000 + b"a\tb", None, "answers"),
+    Upload(b""),
+    Upload(b" \n"),
+    Upload(_zip()),
+    Upload(_zip(), "cp1252"),
+    Upload(b"a" * 5_000_000),
+    Upload(b"a" * 5_000_001),
+    Upload("é".encode("utf-16-le") * 2_500_000, "utf-16-le"),
+    Upload(b"\xff\xfe"),
+    Upload(b"\xff\xfe\x00"),
+    Upload(b"\xff\xfe\x00\xd8"),
+    Upload(b"\xef\xbb\xbf"),
+    Upload(b"\x00" * 5_000_000),
+    Upload(b"\x80" * 5_000_000),
+    Upload(b"[" * 100_000, None, "answers"),
+    Upload(b'{"prompt":' * 20_000, None, "answers"),
+    Upload(b"{" * 1_000_000, None, "answers"),
+    Upload(b'"' * 1_000_000, None, "answers"),
+    Upload(b"prompt,answer\n" + b'"' + b"a" * 200_000, None, "answers"),
+    Upload(b"\t" * 1_000_000, None, "answers"),
+    Upload(b"\n" * 4_000_000 + b"a\tb", None, "answers"),
     Upload(b'{"prompt": ' + b"1" * 5000 + b"}", None, "answers"),
     Upload(b"a\tb\n" * 1_000_000, None, "answers"),
     *(Upload(row.encode(), None, use) for row in ROWS for use in USES),
-)  # fmt: skip
+)
 
 
 def attempt(case: Upload, _: Path) -> None:

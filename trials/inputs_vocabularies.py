@@ -42,10 +42,16 @@ def _line(data: bytes, number: object) -> bytes:
 
 
 line = some.one_of(
-    some.builds(_line, some.binary(max_size=6), some.one_of(some.integers(-3, 500), some.integers(), some.text(max_size=4))),
+    some.builds(
+        _line,
+        some.binary(max_size=6),
+        some.one_of(some.integers(-3, 500), some.integers(), some.text(max_size=4)),
+    ),
     some.binary(max_size=20),
-    some.sampled_from((b"", b"!!!! 3", b"YQ 97", b"YQ== 97", b"YQ==", b" ", b"YQ== 1 2", b"YQ== 1_0", b"YQ== 1e3")),
-)  # fmt: skip
+    some.sampled_from(
+        (b"", b"!!!! 3", b"YQ 97", b"YQ== 97", b"YQ==", b" ", b"YQ== 1 2", b"YQ== 1_0", b"YQ== 1e3")
+    ),
+)
 cases = some.one_of(
     some.builds(Bytes, cuts.map(tuple)),
     some.builds(
@@ -54,10 +60,16 @@ cases = some.one_of(
     some.builds(Spec, some.sampled_from(SPECS), changes.map(tuple), some.booleans()),
 )
 KNOWN: tuple[Any, ...] = (
-    Bytes(()), Bytes((Cut("cut", 0),)), Bytes((Cut("end", 0, b"\n" * 16),)), Lines(((500, _line(b"qq", 10**6)),)),
-    Lines(((500, _line(b"qq", 10**12)),)), Lines(((500, _line(b"q" * 5_000_000, 5000)),)),
-    Lines(((3, _line(b"\x03", 97)),)), *(Spec(kind, ()) for kind in SPECS), Spec("bpe", (), True),
-)  # fmt: skip
+    Bytes(()),
+    Bytes((Cut("cut", 0),)),
+    Bytes((Cut("end", 0, b"\n" * 16),)),
+    Lines(((500, _line(b"qq", 10**6)),)),
+    Lines(((500, _line(b"qq", 10**12)),)),
+    Lines(((500, _line(b"q" * 5_000_000, 5000)),)),
+    Lines(((3, _line(b"\x03", 97)),)),
+    *(Spec(kind, ()) for kind in SPECS),
+    Spec("bpe", (), True),
+)
 
 
 def attempt(case: Any, home: Path) -> None:
@@ -85,9 +97,14 @@ def _spec(case: Spec, home: Path) -> None:
         "characters": {"kind": "characters", "alphabet": "abc the"},
         "bytes": {"kind": "bytes"},
         "published": {"kind": "published", "name": "gpt2"},
-        "hub": {"kind": "hub", "name": "x", "rows": 300, "end": 0,
-                "content": json.loads(made.llama_files()["tokenizer.json"])},
-    }  # fmt: skip
+        "hub": {
+            "kind": "hub",
+            "name": "x",
+            "rows": 300,
+            "end": 0,
+            "content": json.loads(made.llama_files()["tokenizer.json"]),
+        },
+    }
     spec = changed(good[case.kind], case.changes)
     if not case.kept:
         tokenizer = tokenizer_from_json(spec)

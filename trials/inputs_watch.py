@@ -15,10 +15,20 @@ from typing import Any, Self
 _WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 # Events of CPython that change files, and which of their arguments are paths.
 _CHANGES = {
-    "os.rename": (0, 1), "os.mkdir": (0,), "os.rmdir": (0,), "os.remove": (0,), "os.symlink": (1,),
-    "os.link": (0, 1), "os.truncate": (0,), "os.chmod": (0,), "os.chown": (0,), "os.utime": (0,),
-    "shutil.rmtree": (0,), "shutil.copyfile": (1,), "shutil.move": (0, 1),
-}  # fmt: skip
+    "os.rename": (0, 1),
+    "os.mkdir": (0,),
+    "os.rmdir": (0,),
+    "os.remove": (0,),
+    "os.symlink": (1,),
+    "os.link": (0, 1),
+    "os.truncate": (0,),
+    "os.chmod": (0,),
+    "os.chown": (0,),
+    "os.utime": (0,),
+    "shutil.rmtree": (0,),
+    "shutil.copyfile": (1,),
+    "shutil.move": (0, 1),
+}
 _WITHIN = ("os.remove", "os.rmdir", "os.mkdir")  # their last argument may be an open folder
 _NEVER = ("socket.connect", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "pickle.find_class")
 _HARMLESS = ("/dev/null", "/proc/self/clear_refs")

@@ -19,12 +19,38 @@ from trials.inputs_kind import Broken, Kind
 from trials.inputs_runs import read_all
 
 NAMES = (
-    "../evil.txt", "/etc/evil", "C:\\evil.txt", "..\\evil.txt", "also/../../evil.txt", "checkpoints/../run.json",
-    "RUN.JSON", "run.json ", "run.json\x00.txt", "CON", "aux.txt", "nul", "model.pkl", "start/model.pt", "also/",
-    "also/0123456789abcdef.txt", "checkpoints/0000006/model.bin", "a" * 300, "", ".", "..", "run.json/", "./run.json",
-    "checkpoints/9999999999999/checkpoint.json", "\u202etxt.json", "status.json", "stop", "README.txt", "x/y/z",
-    "checkpoints/0000006/", "checkpoints\\0000006\\model.safetensors",
-)  # fmt: skip
+    "../evil.txt",
+    "/etc/evil",
+    "C:\\evil.txt",
+    "..\\evil.txt",
+    "also/../../evil.txt",
+    "checkpoints/../run.json",
+    "RUN.JSON",
+    "run.json ",
+    "run.json\x00.txt",
+    "CON",
+    "aux.txt",
+    "nul",
+    "model.pkl",
+    "start/model.pt",
+    "also/",
+    "also/0123456789abcdef.txt",
+    "checkpoints/0000006/model.bin",
+    "a" * 300,
+    "",
+    ".",
+    "..",
+    "run.json/",
+    "./run.json",
+    "checkpoints/9999999999999/checkpoint.json",
+    "\u202etxt.json",
+    "status.json",
+    "stop",
+    "README.txt",
+    "x/y/z",
+    "checkpoints/0000006/",
+    "checkpoints\\0000006\\model.safetensors",
+)
 JSONS = ("run.json", "tokenizer.json", CONTENTS, "checkpoints/0000006/checkpoint.json")
 
 
@@ -74,20 +100,41 @@ class Lie(NamedTuple):
 
 cases = some.one_of(
     some.builds(Bytes, cuts.map(tuple)),
-    some.builds(Entry, some.sampled_from(NAMES), some.sampled_from(("add", "twice", "link", "device", "encrypted", "rename", "pickle")),
-                some.binary(max_size=20), some.booleans()),
+    some.builds(
+        Entry,
+        some.sampled_from(NAMES),
+        some.sampled_from(("add", "twice", "link", "device", "encrypted", "rename", "pickle")),
+        some.binary(max_size=20),
+        some.booleans(),
+    ),
     some.builds(Json, some.sampled_from((*JSONS, "run.json")), changes.map(tuple)),
     some.builds(Record, some.lists(some.binary(max_size=40), min_size=1, max_size=3).map(tuple)),
-    some.builds(Lie, some.integers(0, 50), some.sampled_from(("size", "packed", "crc", "how", "flags", "offset", "mode", "extra")),
-                some.one_of(some.integers(0, 2**32 - 1), some.sampled_from((0, 1, 8, 12, 14, 93, 99, 2**31, 2**32 - 1)))),
-)  # fmt: skip
+    some.builds(
+        Lie,
+        some.integers(0, 50),
+        some.sampled_from(("size", "packed", "crc", "how", "flags", "offset", "mode", "extra")),
+        some.one_of(
+            some.integers(0, 2**32 - 1), some.sampled_from((0, 1, 8, 12, 14, 93, 99, 2**31, 2**32 - 1))
+        ),
+    ),
+)
 KNOWN: tuple[Any, ...] = (
-    Bytes(()), Bytes((Cut("cut", 0),)), Bytes((Cut("start", 0, b"MZ"),)),
-    *(Entry(name) for name in NAMES), *(Entry("run.json", do) for do in ("twice", "link", "device", "encrypted", "pickle")),
-    Bomb(60), Bomb(600), Bomb(60, "metrics.jsonl"), Bomb(1, "also/0123456789abcdef.txt", 5),
-    Bomb(30, "tokenizer.json"), Bomb(30, "run.json"), Record((b"[" * 100_000,)), Record((b'{"a":' * 50_000,)),
-    Json("run.json", (Change(0, "set", 2),)), *(Lie(i, "size", 2**32 - 1) for i in range(4)),
-)  # fmt: skip
+    Bytes(()),
+    Bytes((Cut("cut", 0),)),
+    Bytes((Cut("start", 0, b"MZ"),)),
+    *(Entry(name) for name in NAMES),
+    *(Entry("run.json", do) for do in ("twice", "link", "device", "encrypted", "pickle")),
+    Bomb(60),
+    Bomb(600),
+    Bomb(60, "metrics.jsonl"),
+    Bomb(1, "also/0123456789abcdef.txt", 5),
+    Bomb(30, "tokenizer.json"),
+    Bomb(30, "run.json"),
+    Record((b"[" * 100_000,)),
+    Record((b'{"a":' * 50_000,)),
+    Json("run.json", (Change(0, "set", 2),)),
+    *(Lie(i, "size", 2**32 - 1) for i in range(4)),
+)
 
 
 def attempt(case: Any, home: Path) -> None:
@@ -197,8 +244,16 @@ def _entry(files: dict[str, bytes], case: Entry) -> bytes:
     return data
 
 
-_FIELDS = {"flags": (8, "<H"), "how": (10, "<H"), "crc": (16, "<I"), "packed": (20, "<I"), "size": (24, "<I"),
-           "extra": (30, "<H"), "mode": (38, "<I"), "offset": (42, "<I")}  # fmt: skip
+_FIELDS = {
+    "flags": (8, "<H"),
+    "how": (10, "<H"),
+    "crc": (16, "<I"),
+    "packed": (20, "<I"),
+    "size": (24, "<I"),
+    "extra": (30, "<H"),
+    "mode": (38, "<I"),
+    "offset": (42, "<I"),
+}
 
 
 def _lied(data: bytes, case: Lie) -> bytes:

@@ -49,6 +49,7 @@ class Seen:
         warm: how the server stood before the first round.
         full: MB at the end of each round, with everybody there.
         after: how it stood after each round, with everybody gone.
+        cores: of the processor that the server and the clients took in each round.
         end: how it stood when all runs had ended.
         active: runs at work or waiting when the class was over.
         still_active: those of them that did not stop when their owner asked for it.
@@ -62,6 +63,7 @@ class Seen:
     warm: Standing = Standing(0.0, 0, [])
     full: list[float] = field(default_factory=list)
     after: list[Standing] = field(default_factory=list)
+    cores: list[tuple[float, float]] = field(default_factory=list)
     end: Standing = Standing(0.0, 0, [])
     active: list[str] = field(default_factory=list)
     still_active: list[str] = field(default_factory=list)
@@ -148,7 +150,11 @@ async def class_at_work(app: App, options: Options, seen: Seen) -> None:
     watching = asyncio.create_task(seen.watch.go_on(queue, over))
     for number in range(ROUNDS):
         tell(f"round {number + 1} of {ROUNDS} begins")
+        before = app.cpu(), time.process_time(), time.monotonic()
         await one_round(app, options, number, seconds, queue, seen)
+        now = app.cpu(), time.process_time(), time.monotonic()
+        spent = [new - old for new, old in zip(now, before, strict=True)]
+        seen.cores.append((spent[0] / spent[2], spent[1] / spent[2]))
         tell(f"round {number + 1} is over, {seen.log.requests:,} requests, {len(seen.log.errors)} errors")
         seen.after.append(await settled(app, wait, most))
     tell("the last runs are stopped")
@@ -288,6 +294,8 @@ def notes(options: Options, seen: Seen) -> list[str]:
         f"{log.left} tabs closed in the middle of an answer.",
         "Times are from the press to the last message, as the browser sees them, with server, workers and "
         "all clients on the same cores. Each page was opened once before.",
+        f"The server took {max(one for one, _ in seen.cores):.0%} of a core at most, the clients without the "
+        f"browsers {max(one for _, one in seen.cores):.0%}.",
         f"Memory of the server: {seen.warm.memory:.0f} MB before; "
         f"{', '.join(f'{mb:.0f}' for mb in seen.full)} MB with everybody there, "
         f"{max(each) / max(1, options.people):.1f} MB a session at most.",

@@ -135,6 +135,40 @@ def test_settings_and_text_survive_a_page_change(server: Server, browse: Browse)
     assert written(page).inner_text() == text
 
 
+def test_a_slider_changes_all_that_says_it_and_a_forced_token_all_of_the_page(
+    server: Server, browse: Browse
+) -> None:
+    """The sliders and the picture are drawn alone: nothing else on the page may go stale."""
+    page = browse()
+    open_generation(server, page, temperature="1", top_p="1")
+    bars, slider = page.locator(".st-key-generation_stages .bars"), page.locator(".st-key-temperature")
+    page.get_by_text("Copy, download or share", exact=True).click()
+    link = page.locator(".st-key-generation_link button")
+    expect(link).to_be_visible()
+    settle(page)
+    before = bars.inner_text()
+    slider.get_by_role("slider").press("ArrowRight")
+    expect(bars).not_to_have_text(before)
+    expect(page.locator(".katex-html").first).to_contain_text("1.01")
+    expect(page).to_have_url(re.compile(r"temperature=1\.01"))
+    settle(page)
+    expect(link).to_have_count(1)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    link.click()
+    assert "temperature=1.01" in page.evaluate("navigator.clipboard.readText()")
+    bars.get_by_role("button").first.click()
+    expect(page.get_by_text("How chance picked")).to_be_visible()
+    expect(written(page)).to_have_text(re.compile(r"\S+"))
+    settle(page)
+    expect(link).to_have_count(1)
+    page.get_by_text("More", exact=True).click()
+    box = page.get_by_role("spinbutton", name="Tokens to write")
+    box.fill("7")
+    box.press("Enter")
+    expect(button(page, "write")).to_have_text("Write 7 tokens")
+    no_exception(page)
+
+
 def test_markup_is_only_text(server: Server, browse: Browse) -> None:
     page = browse()
     open_generation(server, page, MARKUP)

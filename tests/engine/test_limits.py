@@ -140,7 +140,8 @@ def test_what_is_due_is_remembered_on_a_full_disk(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(retention, "write_file", full)
     inode = file.stat().st_ino
-    monkeypatch.setattr("time.time", lambda now=read_json(file)["looked"]: now + 2 * retention.DAY)
+    later = read_json(file)["looked"] + 2 * retention.DAY
+    monkeypatch.setattr("time.time", lambda: later)
     assert retention.is_due(tmp_path)
     retention.tidy(tmp_path)
     assert not retention.is_due(tmp_path), "it was looked, and that is known"

@@ -451,7 +451,7 @@ def test_the_repetition_penalty_is_used_and_worked_out(open_page: OpenPage, mode
 
 
 def test_json_and_link(open_page: OpenPage, model: Checkpoint) -> None:
-    at = open_page("generation", text=PROMPT, query={"seed": "9", "top_k": "4"})
+    at = open_page("generation", text=PROMPT, query={"seed": "9", "top_k": "4"}, generation_keep=True)
     at.button(key="generation_draw").click().run()
     link = component(at, "generation_link")["text"]
     for part in ("seed=9", "top_k=4", "temperature=1.0", "text=Once+upon+a+time", "model=tiny-clm"):

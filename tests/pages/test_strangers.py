@@ -1,4 +1,4 @@
-"""What a page shows and does for whom: texts of others, the teacher's buttons on a full disk, where a secret is."""
+"""What a page shows to whom: texts of others, the teacher's buttons on a full disk, where a secret is."""
 
 from pathlib import Path
 from types import SimpleNamespace

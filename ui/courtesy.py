@@ -1,0 +1,36 @@
+"""Long work in one person's page gives way to the clicks of others.
+
+All pages of a server take turns in one process. Somebody who lets a model write would take a full share of it
+for seconds, and five of them would leave a sixth to whoever only turns a control. So such work rests as long
+as it had to wait for its turn: alone it never waits and never rests; in a crowd it leaves most of the
+processor to clicks, which are short.
+"""
+
+import time
+
+LEAST, MOST = 0.004, 0.05  # s: a wait that counts, and the longest rest
+FRAME = 0.05  # s between two pictures of something that grows: more are no use to the eye
+
+
+class Courtesy:
+    """Measures how long this thread waited for its turn, and rests as long.
+
+    Args:
+        here: whether the work is done by this thread. A wait for a GPU is no wait for other people.
+    """
+
+    def __init__(self, *, here: bool = True) -> None:
+        self._here = here
+        self._note()
+
+    def _note(self) -> None:
+        self._clock, self._busy = time.perf_counter(), time.thread_time()
+
+    def give_way(self) -> float:
+        """Rest if others were at work since the last time; gives the seconds of the rest."""
+        waited = time.perf_counter() - self._clock - (time.thread_time() - self._busy)
+        rest = min(waited, MOST) if self._here and waited > LEAST else 0.0
+        if rest:
+            time.sleep(rest)
+        self._note()
+        return rest
