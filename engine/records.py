@@ -28,7 +28,8 @@ def fits(record: Any) -> bool:
     """Whether a line is a record that can be read without asking; entries may be missing, see `completed`."""
     if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
         return False
-    if type(record.get("step")) is not int or not 0 <= record["step"] <= MOST_STEPS:
+    least = -1 if record["kind"] == "resume" else 0  # -1: anew, with nothing kept
+    if type(record.get("step")) is not int or not least <= record["step"] <= MOST_STEPS:
         return False
     kind, words = record["kind"], _WORDS.get(record["kind"], ())
     numbers = [record.get(name) for name in (*NUMBERS.get(kind, ()), *_FURTHER) if not _is_bits(record, name)]

@@ -14,6 +14,7 @@ from typing import Any
 from engine import plain_log
 from engine.checkpoint_list import newest_checkpoint
 from engine.config import TrainConfig
+from engine.dead_runs import dead_status
 from engine.folders import data_folder, read_json, told, write_file, write_json
 from engine.owners import owner_hash
 from engine.processes import process_mark, worker_lives
@@ -184,7 +185,7 @@ class RunStore(RunKeeper):
         with self.queue.lock():
             folder = self._own(run_id, owner)
             self.queue.notice_dead()
-            run, status = read_json(folder / "run.json"), read_json(folder / "status.json")
+            run, status = read_json(folder / "run.json"), self._status(folder)
             asked = pause_step(folder)
             if status.get("state") in ACTIVE:
                 if asked is None:
@@ -210,7 +211,7 @@ class RunStore(RunKeeper):
         with self.queue.lock():
             folder = self._own(run_id, owner)
             self.queue.notice_dead()
-            run, status = read_json(folder / "run.json"), read_json(folder / "status.json")
+            run, status = read_json(folder / "run.json"), self._status(folder)
             total = run["train"]["steps"] if steps is None else steps
             if status.get("state") in ACTIVE:
                 if pause_step(folder) is None or total != run["train"]["steps"]:
@@ -227,6 +228,11 @@ class RunStore(RunKeeper):
             write_json(folder / "run.json", run)
             (folder / PAUSE).unlink(missing_ok=True)
             self._requeue(folder, total)
+
+    def _status(self, folder: Path) -> dict[str, Any]:
+        """How a run stands; of a dead one also if a full disk kept that from being written down."""
+        status = read_json(folder / "status.json")
+        return {**status, **(dead_status(folder, status) or {})}
 
     def _requeue(self, folder: Path, steps: int) -> None:
         (folder / STOP).unlink(missing_ok=True)
@@ -259,7 +265,7 @@ class RunStore(RunKeeper):
         with self.queue.lock():
             self.queue.notice_dead()
             folder = self.queue.folder(run_id)
-            if read_json(folder / "status.json").get("state") in AT_WORK:
+            if self._status(folder).get("state") in AT_WORK:
                 raise ValueError(say("trained_elsewhere", run_id=run_id))
             for asked in (STOP, PAUSE):
                 (folder / asked).unlink(missing_ok=True)

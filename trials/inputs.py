@@ -4,8 +4,9 @@ Each kind is a file trials/inputs_<kind>.py, tried in a process of its own with 
 time, in a data folder that is watched; links and widgets are tried on a server that is watched. A case either
 works or is refused in a sentence. A fault is told with a case that shows it again:
 
-    >>> from trials.inputs_kind import again; from trials.inputs_runs import *
-    >>> again(KIND, Place(at=2, what="itself"))
+    from trials.inputs_kind import again
+    from trials.inputs_runs import *
+    print(again(KIND, Place(at=2, what="itself")))
 """
 
 import json

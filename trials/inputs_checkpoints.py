@@ -2,6 +2,7 @@
 
 import json
 import struct
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -191,10 +192,8 @@ def _settings(data: bytes, case: Settings) -> bytes:
     if case.sealed and isinstance(content, dict):
         if "model" in content:
             content["model_hash"] = hash_json(content["model"])
-        try:
+        with suppress(Exception):
             content["tokenizer_hash"] = tokenizer_from_json(content["tokenizer"]).hash
-        except Exception:
-            pass
         return sealed(content)
     return as_json(content)
 

@@ -253,15 +253,16 @@ async def follow(served: Served, cases: list[Link]) -> Tally:
     tally = Tally()
     async with Person(served.app.url) as person:
         for case in cases:
-            await _one(served, tally, case, lambda case=case: _follow(person, case))  # type: ignore[misc]
+            await _one(served, tally, case, lambda case=case: _follow(served, person, case))  # type: ignore[misc]
     return tally
 
 
-async def _follow(person: Person, case: Link) -> bool | str:
+async def _follow(served: Served, person: Person, case: Link) -> bool | str:
     """Whether the page says that something of the link was ignored; or what is wrong."""
+    before = len(served.failures())
     tab = await opened(person, case.page, list(case.query))
     try:
-        if wrong := faults_of(tab):
+        if wrong := faults_of(tab, served.failures()[before:]):
             return wrong
         told = "ignored" in said(tab) or "pasado por alto" in said(tab) or "no es conocid" in said(tab)
         given = [value for name, value in case.query if name == link_settings.NAME]
@@ -276,31 +277,34 @@ async def _follow(person: Person, case: Link) -> bool | str:
 
 
 async def forge(served: Served, cases: list[Forged]) -> Tally:
-    """Send forged values, then use the page on as before."""
+    """Send forged values, then open the page again: others, and this person's next tab, must not notice."""
     tally = Tally()
     async with Person(served.app.url) as person:
         for case in cases:
-            await _one(served, tally, case, lambda case=case: _forge(person, case))  # type: ignore[misc]
+            await _one(served, tally, case, lambda case=case: _forge(served, person, case))  # type: ignore[misc]
     return tally
 
 
-async def _forge(person: Person, case: Forged) -> bool | str:
+async def _forge(served: Served, person: Person, case: Forged) -> bool | str:
+    before, refused = len(served.failures()), False
     tab = await opened(person, case.page, list(case.view))
     try:
         ids = [shown.content.id for shown in tab._places.values() if getattr(shown.content, "id", "")]
         for at, name, value in case.states:
             state = forged_state(ids[at % len(ids)] if ids else "$$ID-x-x", name, value)
             await tab._ask(pressed=state)
-            if wrong := faults_of(tab):
+            if wrong := faults_of(tab, served.failures()[before:], forged=True):
                 return wrong
-        refused = bool(tab.exceptions())
-        await tab._ask()
-        if wrong := faults_of(tab):
-            return f"afterwards: {wrong}"
-        return refused
+            refused |= bool(tab.exceptions())
     finally:
         await tab.close()
         person._tabs.remove(tab)
+    before = len(served.failures())
+    tab = await opened(person, case.page, list(case.view))
+    wrong = faults_of(tab, served.failures()[before:])
+    await tab.close()
+    person._tabs.remove(tab)
+    return f"afterwards: {wrong}" if wrong else refused
 
 
 def forged_state(widget: str, name: str, value: Any) -> WidgetState:

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from benchmarks.app import App, running
 from benchmarks.client import Person, Tab
+from engine import plain_log
 from trials import inputs_made as made
 
 ROOT = Path(__file__).parent.parent
@@ -20,6 +21,7 @@ MEGABYTES = 1200.0  # that the server may grow in all
 SITE = """
 import os, sys
 places = os.environ["LOUPE_TRIAL_PLACES"].split(os.pathsep)
+tmp = os.environ["LOUPE_TRIAL_TMP"]
 out = os.open(os.environ["LOUPE_TRIAL_NOTES"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 def note(line):
     os.write(out, (line[:300].replace("\\n", " ") + "\\n").encode("utf-8", "replace"))
@@ -28,7 +30,8 @@ def looked(event, path):
         return
     folder, last = os.path.split(os.path.abspath(os.fsdecode(path)))
     real = os.path.join(os.path.realpath(folder), last)
-    if not any(real.startswith(place) for place in places):
+    probe = folder == tmp and len(last) == 9 and last[:1] == "_"  # Python tries where it may put such files
+    if not probe and not any(real.startswith(place) for place in places):
         note(event + " " + real)
 def heard(event, said):
     if event == "open":
@@ -70,6 +73,16 @@ class Served:
         """What it touched elsewhere so far."""
         return self.notes.read_text("utf-8", "replace").splitlines() if self.notes.exists() else []
 
+    def failures(self) -> list[str]:
+        """Errors that pages ran into so far: the kind, and the innermost place; see `engine.plain_log`."""
+        found: list[str] = []
+        for line in plain_log.last_lines(5000, self.app.home):
+            if not line.startswith("    "):
+                found.append(line if "page failed" in line else "")
+            elif found and found[-1]:
+                found[-1] = f"{found[-1].split(' in ')[0]} in {line.strip()}"
+        return [one.partition("kind=")[2] for one in found if one]
+
 
 @contextmanager
 def served() -> Iterator[Served]:
@@ -88,6 +101,7 @@ def served() -> Iterator[Served]:
             "PYTHONDONTWRITEBYTECODE": "1",
             "LOUPE_TRIAL_PLACES": os.pathsep.join(os.path.realpath(place) for place in places),
             "LOUPE_TRIAL_NOTES": str(notes),
+            "LOUPE_TRIAL_TMP": tempfile.gettempdir(),
             "LOUPE_MAX_RUNS": "0",
             "RUST_BACKTRACE": "0",
         }
@@ -111,11 +125,19 @@ async def opened(person: Person, page: str, query: list[tuple[str, str]]) -> Tab
     return tab
 
 
-def faults_of(tab: Tab) -> str:
-    """What is wrong with a page that was just drawn; "" if nothing. Streamlit's own refusals are none."""
-    boxes = [one for one in tab.exceptions() if not one.startswith("Streamlit")]
-    if boxes:
-        return f"a box with {boxes[0][:200]}"
+def faults_of(tab: Tab, failures: list[str], *, forged: bool = False) -> str:
+    """What is wrong with a page that was just drawn; "" if nothing.
+
+    Args:
+        tab: where.
+        failures: of pages, as the server told them meanwhile.
+        forged: whether a value was sent that no widget sends: Streamlit itself may refuse it then.
+    """
+    own = [one for one in failures if not (forged and " in streamlit/" in one)]
+    if own:
+        return f"a page failed: {own[0][:200]}"
+    if boxes := tab.exceptions():
+        return "" if forged else f"a box with {boxes[0][:200]}"
     if not tab.heading():
         return "no heading: the page ended early"
     return ""

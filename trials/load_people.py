@@ -56,7 +56,7 @@ class Student:
 
     async def stay(self) -> None:
         """Come in at some moment, work until the round is over, and stay connected."""
-        await self._sleep(self.dice.uniform(0, min(5.0, 0.1 * self.left)))
+        await self._sleep(self.dice.uniform(0, min(20.0, 0.2 * self.left)))
         while self.left > 0:
             try:
                 await self.work()

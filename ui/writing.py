@@ -19,6 +19,7 @@ from engine.sampling import (
 from engine.view import first_seen
 from ui import resources, session
 from ui.branches import Draw, Writing
+from ui.courtesy import FRAME, Courtesy
 from ui.lesson import LONGEST_TRUTH
 from ui.prompt import CHAT, Prompt
 from ui.read_before import held_for
@@ -141,6 +142,7 @@ def write(
         how: the settings.
     """
     text.asked, text.done, began = how.n, 0, time.perf_counter()
+    courtesy, drawn_at = Courtesy(here=resources.load(ref).model.device.type == "cpu"), 0.0
 
     def read(done: int, n: int) -> None:
         spent = time.perf_counter() - began
@@ -151,7 +153,10 @@ def write(
         text.done, text.seconds = text.done + 1, time.perf_counter() - began
         if drawn.id in how.stop_ids:
             text.asked = text.done
-        panel.html(written(*halves, pieces_of(ref, text, ended=False)))
+        if time.perf_counter() - drawn_at > FRAME or text.done >= text.asked:
+            panel.html(written(*halves, pieces_of(ref, text, ended=False)))
+            drawn_at = time.perf_counter()
+        courtesy.give_way()
         rest = text.seconds / text.done * (text.asked - text.done)
         if rest > LONG or text.seconds > LONG:
             said = say("writing", done=text.done, n=how.n, left=duration(rest))

@@ -1,4 +1,4 @@
-"""What goes wrong outside of the program: full disks, closed folders, dead workers, power cuts, wrong clocks."""
+"""What goes wrong outside the program: full disks, closed folders, dead workers, power cuts, clocks."""
 
 import errno
 import os
@@ -22,15 +22,16 @@ DEAD = {"pid": 99_999_999, "mark": "1"}
 
 @pytest.fixture
 def full_disk(monkeypatch):
-    """Nothing can be written any more by the app; gives what makes room."""
+    """Fill it: nothing more can be written."""
 
     def refuse(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    for where in ("engine.run_info.write_json", "engine.runs.write_json", "engine.run_folder.write_json"):
-        monkeypatch.setattr(where, refuse)
-    monkeypatch.setattr("engine.runs.write_file", refuse)
-    return monkeypatch.undo
+    def fill():
+        for module in ("run_info", "runs", "run_folder"):
+            monkeypatch.setattr(f"engine.{module}.write_json", refuse)
+
+    return fill
 
 
 def half_done(store, steps=10):
@@ -90,8 +91,9 @@ def test_progress_that_cant_be_kept_is_a_sentence(tmp_path, monkeypatch):
 # ---- a dead worker on a full disk
 
 
-def test_a_dead_run_on_a_full_disk_is_seen_and_goes_on_once_there_is_room(store, full_disk):
+def test_a_dead_run_on_a_full_disk_is_seen_and_goes_on_once_there_is_room(store, full_disk, monkeypatch):
     run_id = half_done(store)
+    full_disk()
     info = store.info(run_id)
     assert (info.state, info.can_resume) == ("failed", True)
     assert "was killed" in info.message and "step 10" in info.message
@@ -104,13 +106,14 @@ def test_a_dead_run_on_a_full_disk_is_seen_and_goes_on_once_there_is_room(store,
     with pytest.raises(ValueError, match="is full"):
         store.start(spec(seed=7), "me")
     assert [p.name for p in store.root.iterdir()] == [run_id], "no half of a run is left"
-    full_disk()
+    monkeypatch.undo()  # room is made
     store.claim(run_id)
     assert read_json(store.root / run_id / "status.json")["state"] == "starting"
 
 
 def test_a_dead_run_on_a_full_disk_can_be_deleted_to_make_room(store, full_disk):
     run_id = half_done(store)
+    full_disk()
     store.delete(run_id, "me")
     assert store.list() == []
 

@@ -375,3 +375,9 @@ def test_a_parameter_of_settings_survives_the_address() -> None:
     query = parse_qs(urlsplit(link("http://h:1", "tokens", {"set": raw, "text": "a=b&c"})).query)
     assert json.loads(query["set"][0]) == settings and query["text"] == ["a=b&c"]
     assert link_settings.read(query["set"][0], "tokens") == (settings, 0)
+
+
+def test_a_number_in_a_link_that_no_float_holds_is_ignored() -> None:
+    huge = "1" + "0" * 400
+    assert link_settings.read(f'{{"training_learning_rate": {huge}}}', "training") == ({}, 1)
+    assert link_settings.read(f'{{"example_x": -{huge}}}', "examples") == ({}, 1)
