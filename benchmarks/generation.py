@@ -31,6 +31,7 @@ MIDDLE = ModelConfig(vocab_size=65, context_length=256, n_layer=6, n_head=6, d_m
 TOY = ModelConfig(vocab_size=65, context_length=32, n_layer=2, n_head=2, d_model=16, bias=False)
 PROMPT = 8
 LOUPE, PEER, NANO = "Loupe", "transformers", "nanoGPT"
+READING = "reading the weights"
 SCORED = 1000  # tokens of the text on which 8 bits are compared
 
 
@@ -114,8 +115,17 @@ def nanogpt(path: Path, model: Transformer) -> Write:
     return write
 
 
-def speeds(programs: dict[str, Write], ids: list[int], n: int, rounds: int) -> dict[str, list[float]]:
+def speeds(
+    programs: dict[str, Write], ids: list[int], n: int, rounds: int, read: Callable[[], None]
+) -> dict[str, list[float]]:
     """Tokens a second of each program in each round; what they wrote must be the same.
+
+    Args:
+        programs: by their names.
+        ids: of the prompt.
+        n: how many tokens follow it.
+        rounds: how often.
+        read: what no token can do without, see `reading_weights`; its figures stand under `READING`.
 
     Raises:
         RuntimeError: if it is not.
@@ -129,6 +139,10 @@ def speeds(programs: dict[str, Write], ids: list[int], n: int, rounds: int) -> d
             began = time.process_time()
             programs[name](ids, n)
             found[name].append(n / max(time.process_time() - began, 1e-9))
+        began = time.process_time()
+        for _ in range(n):
+            read()
+        found.setdefault(READING, []).append(n / max(time.process_time() - began, 1e-9))
     return found
 
 
@@ -148,22 +162,41 @@ def filled(row: str, shape: ModelConfig, goals: dict[str, float], options: Optio
         else:
             notes.append("Without a checkout of nanoGPT it was left out.")
         ids, n = [(7 * i + 3) % shape.vocab_size for i in range(PROMPT)], shape.context_length - PROMPT
-        found = speeds(programs, ids, n, options.rounds)
+        found = speeds(programs, ids, n, options.rounds, reading_weights(model))
     what = f"Generation, {model.n_parameters() / 1e6:.2g} M parameters, batch 1, one thread"
     seen = [Goal(f"x {name}", ratio(found, LOUPE, name), goals[name]) for name in programs if name != LOUPE]
     notes.insert(0, f"{PROMPT} tokens and {n} more, up to the context; the same greedy text in all programs.")
+    notes.append(bound(model, found))
     figures = {name: Spread.of(values) for name, values in found.items()}
     return Row(row, what, "tokens/s", figures, seen, " ".join(notes))
 
 
+def bound(model: Transformer, found: dict[str, list[float]]) -> str:
+    """How far the memory lets any program come that reads each matrix for each token."""
+    size = sum(matrix.numel() * matrix.element_size() for matrix in matrices(model))
+    gigabytes = Spread.of([size * pace / 1e9 for pace in found[READING]]).median
+    said = f"A token reads {size / 1e6:.3g} MB of weights, here at {gigabytes:.3g} GB/s"
+    share = ratio(found, LOUPE, READING).median
+    if NANO not in found:
+        return f"{said}; Loupe takes {1 / share:.3g} x as long as that alone."
+    most = ratio(found, READING, NANO).median
+    return f"{said}: that alone is {most:.3g} x {NANO}, and Loupe reaches {100 * share:.0f} % of it."
+
+
+def matrices(model: Transformer) -> list[torch.Tensor]:
+    """Those that every token multiplies; of a table of positions it takes one row."""
+    named = model.named_parameters()
+    return [weights for name, weights in named if weights.ndim == 2 and name != "position.weight"]
+
+
 def reading_weights(model: Transformer) -> Callable[[], None]:
     """Each matrix of a model once, by the product with a vector: less a token can't take."""
-    matrices = [weights for weights in model.parameters() if weights.ndim == 2]
-    vectors = [torch.ones(matrix.shape[1]) for matrix in matrices]
+    read_in_turn = matrices(model)
+    vectors = [torch.ones(matrix.shape[1]) for matrix in read_in_turn]
 
     def read() -> None:
         with torch.inference_mode():
-            for matrix, vector in zip(matrices, vectors, strict=True):
+            for matrix, vector in zip(read_in_turn, vectors, strict=True):
                 torch.mv(matrix, vector)
 
     return read
@@ -202,7 +235,7 @@ def published(options: Options) -> Row:
         if writes[LOUPE](prompt, n) != writes[PEER](prompt, n):
             raise RuntimeError(f"{PEER} did not write the text that {LOUPE} wrote")
         read = reading_weights(model)
-        found: dict[str, list[float]] = {name: [] for name in (*writes, "reading the weights")}
+        found: dict[str, list[float]] = {name: [] for name in (*writes, READING)}
         for _ in range(options.rounds):
             for name, write in writes.items():
                 found[name].append(1 / seconds_a_token(write, prompt, n))
@@ -210,11 +243,11 @@ def published(options: Options) -> Row:
             began = time.process_time()
             for _ in range(n):
                 read()
-            found["reading the weights"].append(n / (time.process_time() - began))
+            found[READING].append(n / (time.process_time() - began))
         cost = compare(model, rounded, ids)
     goals = [
         Goal(f"x {PEER}", ratio(found, LOUPE, PEER), 1.1),
-        Goal("of what reading the weights allows", ratio(found, LOUPE, "reading the weights"), 0.65),
+        Goal("of what reading the weights allows", ratio(found, LOUPE, READING), 0.65),
         Goal("8 bits x full precision", ratio(found, "8 bits", LOUPE), 1.8),
     ]
     also = ratio(found, "8 bits", PEER)

@@ -1,7 +1,7 @@
 """P12: from a moved slider to the new picture: the temperature on the Generation page.
 
-Measured are both views with that slider: the waterfall, which is made for moving it and in which only the
-sliders and the picture run again, and Write, in which the whole page does; the goals are about the waterfall.
+Measured are the two views with that slider, Write, which students use most, and the waterfall; in both, the
+sliders and the picture run alone. The goals hold for the slower of the two.
 The server's part is one round trip over the websocket as a client that speaks Streamlit's protocol sees it
 (`benchmarks.client`). What a person sees is measured in Chromium: from the key
 press on the slider to the frame with the new bars. The peer is the same app with Streamlit's settings as they
@@ -20,7 +20,8 @@ from benchmarks.rows import Goal, Measure, Options, Row, Spread
 
 TURNS = 8  # of the slider in a round, for the server; so many key presses in the browser
 BEGIN = {"temperature": "1", "top_p": "1"}  # all tokens can be drawn: every degree is another picture
-VIEWS = {"waterfall": "", "write": ", view Write"}  # name in the address, and in the figures
+VIEWS = {"write": "", "waterfall": ", waterfall"}  # name in the address, and in the figures
+NOTES = "In the Write view, and in the waterfall where it says so; the goals hold for the slower of the two."
 SERVER_MS, PAINTED_MS = 40.0, 150.0
 # In the page: the milliseconds from each key press on the slider to the frame with other bars than before.
 WATCH = """() => {
@@ -96,6 +97,12 @@ def in_a_browser(apps: dict[str, App], view: str, rounds: int, turns: int) -> Ti
     return found
 
 
+def slower(figures: Times, what: str) -> Spread:
+    """Of Loupe's two views the one whose median is the larger."""
+    both = [Spread.of(figures[f"Loupe, {what}{shown}"]) for shown in VIEWS.values()]
+    return max(both, key=lambda one: one.median)
+
+
 def measure(options: Options) -> Row:
     """P12."""
     turns, rounds = (2, 1) if options.toy else (TURNS, options.rounds)
@@ -106,12 +113,12 @@ def measure(options: Options) -> Row:
         for view, shown in VIEWS.items():
             times = asyncio.run(round_trips(apps, view, rounds, turns))
             figures |= {f"{name}, server{shown}": found for name, found in times.items()}
-        goals = [Goal("ms of the server", Spread.of(figures["Loupe, server"]), SERVER_MS, at_least=False)]
+        goals = [Goal("ms of the server", slower(figures, "server"), SERVER_MS, at_least=False)]
         for view, shown in VIEWS.items() if seen else ():
             times = in_a_browser(apps, view, rounds, turns)
             figures |= {f"{name}, painted{shown}": found for name, found in times.items()}
         if seen:
-            painting = Spread.of(figures["Loupe, painted"])
+            painting = slower(figures, "painted")
             goals.append(Goal("ms until it is painted", painting, PAINTED_MS, at_least=False))
     return Row(
         id="P12",
@@ -119,7 +126,7 @@ def measure(options: Options) -> Row:
         unit="ms",
         figures={name: Spread.of(times) for name, times in figures.items()},
         goals=goals,
-        notes="" if seen else "No browser took part: only the server's time was measured.",
+        notes=NOTES if seen else f"{NOTES} No browser took part: only the server's time was measured.",
     )
 
 

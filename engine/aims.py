@@ -44,7 +44,10 @@ class Score:
 
 
 class Aim(Protocol[B]):
-    """What the loop asks for. A batch's first axis is what processes share among themselves.
+    """What the loop asks for. A batch's first axis is what processes share among themselves, and parts.
+
+    A part of a batch is a batch: `loss` is asked for each by itself and weighed by its `size`. Dropout is no
+    matter of an aim: it happens in the model, from a generator of each part, see `engine.training`.
 
     Attributes:
         val: what is held out, or None.

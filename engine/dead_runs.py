@@ -10,7 +10,7 @@ from engine.processes import worker_lives
 from engine.run_info import AT_WORK, language_of
 from wording import words
 
-say = words("engine.run_queue")
+say = words("engine.dead_runs")
 
 LOOKS, BETWEEN = 3, 0.02  # a status that can't be read is looked at again: some systems refuse for a moment
 
@@ -46,7 +46,7 @@ def _lost(folder: Path) -> dict[str, Any] | None:
 def _sentences(folder: Path, what: str) -> str:
     """What happened, how it can go on, and what has to be done before."""
     of, newest = language_of(folder), newest_checkpoint(folder)
-    told = [say.written(what, of)]
+    told = [say.written(f"what.{what}", of)]
     if newest:
         told.append(say.written("can_go_on", of, step=newest[0]))
     else:

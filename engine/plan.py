@@ -11,6 +11,7 @@ from engine.muon import IN_A_STEP
 from engine.parameter_parts import parameter_count
 from engine.parts import n_parts, wanted_threads
 from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
+from engine.trained_part import trained_parameters
 from wording import words
 
 say = words("engine.plan")
@@ -162,7 +163,9 @@ class Timing:
 
 
 def step_seconds(model: ModelConfig, train: TrainConfig, timings: Sequence[Timing] = ()) -> float:
-    """Estimated seconds of one training step: 6 operations for each weight and token, and the attention.
+    """Estimated seconds of one training step: for each token 2 operations a weight, and the attention.
+
+    Twice as many again follow for what learns: with `last_blocks` only these are gone back through.
 
     Args:
         model: of the run.
@@ -181,11 +184,18 @@ def _tokens(model: ModelConfig, train: TrainConfig) -> int:
 
 def _step_seconds(model: ModelConfig, train: TrainConfig) -> float:
     weights, tokens = parameter_count(model), _tokens(model, train)
-    attention = model.n_layer * model.context_length * model.n_head * model.d_head
-    work = (6 * weights + 12 * attention) * tokens + _muon_work(model, train)
-    at_once = min(n_parts(train.batch_size, tokens, weights), _threads()) > 1
+    learning = trained_parameters(model, train.last_blocks)
+    attention = model.context_length * model.n_head * model.d_head  # of a block
+    forward = 2 * weights + 4 * model.n_layer * attention
+    backward = 4 * learning + 8 * _learning_blocks(model, train) * attention
+    work = (forward + backward) * tokens + _muon_work(model, train)
+    at_once = min(n_parts(train.batch_size, tokens, learning), _threads()) > 1
     fixed = SECONDS_PER_STEP + SECONDS_PER_LAYER * model.n_layer
     return fixed + work / (FLOPS_PER_SECOND * (SPLIT_GAIN if at_once else 1))
+
+
+def _learning_blocks(model: ModelConfig, train: TrainConfig) -> int:
+    return model.n_layer if train.last_blocks is None else train.last_blocks
 
 
 def _threads() -> int:
@@ -201,4 +211,8 @@ def _muon_work(model: ModelConfig, train: TrainConfig) -> float:
     if train.optimizer != "muon":
         return 0.0
     sides = [(model.d_model, model.d_model)] * 4 + [(model.d_model, model.ff_width)] * 2
-    return model.n_layer * IN_A_STEP * sum(4 * m * m * n + 2 * m**3 for m, n in map(sorted, sides))
+    return (
+        _learning_blocks(model, train)
+        * IN_A_STEP
+        * sum(4 * m * m * n + 2 * m**3 for m, n in map(sorted, sides))
+    )

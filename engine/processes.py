@@ -11,6 +11,7 @@ from typing import Any
 from engine.folders import data_folder
 
 REPO = Path(__file__).resolve().parent.parent
+NICENESS = int(os.environ.get("LOUPE_NICE") or 10)  # 19 gives way to everything, 0 to nothing
 STALE_SECONDS = 60.0  # only where the system can't tell whether a process lives
 _seen: dict[int, tuple[float, float]] = {}  # of a process: its last heartbeat, and when it came
 
@@ -35,6 +36,18 @@ def process_mark(pid: int) -> str | None:
         ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
     return shown.stdout.strip()
+
+
+def yield_to_others(pid: int = 0) -> None:
+    """Let the app, and everybody else, have the processor before a worker; 0 is this process.
+
+    A Linux desktop kernel weighs sessions before processes, and a worker is a session of its own: there its
+    group must be niced as well, or the niceness has no effect.
+    """
+    with suppress(OSError, AttributeError):  # it has ended, or this is not a Unix
+        os.setpriority(os.PRIO_PROCESS, pid, max(NICENESS, os.getpriority(os.PRIO_PROCESS, pid)))
+    with suppress(OSError):  # not Linux, or a kernel without session groups
+        Path(f"/proc/{pid or 'self'}/autogroup").write_text(str(NICENESS))
 
 
 def worker_lives(status: dict[str, Any]) -> bool:
@@ -107,7 +120,7 @@ class Workers:
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         with open(self._log, "ab") as log:
-            return subprocess.Popen(
+            worker = subprocess.Popen(
                 [sys.executable, "-m", "engine.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -116,3 +129,5 @@ class Workers:
                 env=surroundings(),
                 start_new_session=True,  # Ctrl-C in the server's terminal doesn't reach it
             )
+        yield_to_others(worker.pid)  # from its very start: its imports take seconds of a processor
+        return worker

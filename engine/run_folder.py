@@ -73,7 +73,7 @@ def make_folder(root: Path, spec: RunSpec, owner: str, sizes: tuple[int, int], s
 
 def _fill(hidden: Path, spec: RunSpec, run: dict[str, Any], status: dict[str, Any]) -> None:
     """Write what a new run begins with."""
-    hidden.mkdir()
+    hidden.mkdir(parents=True)  # also the folder of all runs, which could not be made before
     (hidden / "corpus.txt").write_bytes(spec.corpus.text.encode())
     if spec.corpus.val_text is not None:
         (hidden / "corpus_val.txt").write_bytes(spec.corpus.val_text.encode())

@@ -73,9 +73,8 @@ def as_scores(logits: ArrayLike | torch.Tensor) -> NDArray:
     z = np.asarray(logits, np.float64)
     if z.ndim != 1 or len(z) == 0:
         raise ValueError(say("one_row_least_1", shape=z.shape))
-    if not math.isfinite(
-        z.max()
-    ):  # with a NaN it is NaN, with an infinity above infinite, of nothing else -∞
+    # The largest is NaN where there is one, infinite where one is, and -∞ where there is nothing else.
+    if not math.isfinite(z.max()):
         raise ValueError(say("model_output_not_finite"))
     return z
 

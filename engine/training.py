@@ -85,6 +85,10 @@ class Training(Iterator[Event]):
         threads: how many compute a step, see `engine.parts`; they change no number. None is
             $LOUPE_TRAIN_THREADS, or as many as there are cores and use for them.
 
+    Dropout in the first part of a batch, see `engine.parts`, is drawn from the run's own generator, in each
+    other part from one that is seeded by the step and the part: a resumed run drops the same numbers. Where
+    parts and processes are others, so are the numbers that are dropped.
+
     With `config.last_blocks` the other weights stay as they are; they ask for no gradient until it ends.
 
     Attributes:
@@ -124,21 +128,25 @@ class Training(Iterator[Event]):
         self._processes = processes
         self.val_at: Tensor | None = getattr(aim, "val_at", None)
         self.val_batch: Any = aim.val
-        self._frozen = freeze(model, model.config, config.last_blocks)
         self._generators = {
             name: torch.Generator().manual_seed(config.seed * 2 + k)
             for k, name in enumerate(("data", "dropout"))
         }
         self._threads = Threads(threads)
-        self._optimizer = Optimizer(model, config, self._threads)
         self._row: FlatGradients | None = None  # of the gradients, from the first step on
         self._loss = math.nan  # of the batch whose gradients there are
         self._losses = [0.0, 0.0]  # sum and number since the last evaluation
         self._moments = frozenset(moment_steps(config.steps, config.moments))
         self.precision, notice = chosen_precision(config.precision, model.device)
         self._notices = [notice] if notice else []
-        if resume is not None:
-            self._load(resume)
+        self._frozen = freeze(model, model.config, config.last_blocks)
+        try:
+            self._optimizer = Optimizer(model, config, self._threads)
+            if resume is not None:
+                self._load(resume)
+        except BaseException:  # a run that can't begin leaves the model as it was
+            self._release()
+            raise
         self._stream = self._run()
 
     def __next__(self) -> Event:

@@ -38,6 +38,7 @@ class Need:
         weights: of the whole model.
         gradients: of what learns, once for each part of a batch that goes back on its own.
         optimizer: its moments of what learns.
+        update: what Muon computes on the way to new weights, see `update_bytes`.
         activations: what is kept of a step for its gradient, and the logits.
         saving: copies while a checkpoint is written, with the bytes of its files.
     """
@@ -47,11 +48,16 @@ class Need:
     optimizer: int
     activations: int
     saving: int
+    update: int = 0
 
     @property
     def on_device(self) -> int:
-        """While a step is taken: as activations go, gradients come, which are then copied into their row."""
-        return self.weights + self.gradients + self.optimizer + max(self.activations, self.gradients)
+        """While a step is taken: as activations go, gradients come, which are then copied into their row.
+
+        The update follows when both copies are one again.
+        """
+        on_the_way = max(self.activations, self.gradients, self.update)
+        return self.weights + self.gradients + self.optimizer + on_the_way
 
     @property
     def total(self) -> int:
@@ -86,7 +92,24 @@ def need_of(model: ModelConfig, train: TrainConfig, row_length: int, *, on_gpu: 
         moments,
         activation_bytes(model, n_tokens, train.last_blocks),
         2 * (weights + moments),  # a copy of the numbers, then the bytes of the files
+        update_bytes(model, train),
     )
+
+
+def update_bytes(model: ModelConfig, train: TrainConfig) -> int:
+    """What `engine.muon` holds at once beside gradients and momentum, of all matrices of a shape together.
+
+    Of each (M,N), M ≤ N: a copy of the gradient, the direction looked ahead, the polynomial before and after
+    a step, all (M,N), and two products (M,M). AdamW needs nothing: it changes weights in their place.
+    """
+    if train.optimizer != "muon":
+        return 0
+    numbers: dict[tuple[int, ...], int] = {}
+    for name, shape in our_shapes(model).items():
+        if len(shape) == 2 and name.startswith("blocks.") and learns(name, model, train.last_blocks):
+            small, large = sorted(shape)
+            numbers[shape] = numbers.get(shape, 0) + 4 * small * large + 2 * small * small
+    return FLOAT * max(numbers.values(), default=0)
 
 
 def activation_bytes(model: ModelConfig, n_tokens: int, last_blocks: int | None = None) -> int:

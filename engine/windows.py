@@ -1,5 +1,6 @@
 """A text that is longer than a model's context, cut into overlapping windows that score each token once."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.cache import KVCache
+from engine.config import ModelConfig
+from engine.hub_layout import our_shapes
 from wording import words
 
 if TYPE_CHECKING:
@@ -127,14 +130,22 @@ def seconds_per_token(model: "Transformer", n: int = 128) -> float:
     return (time.monotonic() - began) / ids.shape[1]
 
 
+def block_weights(config: ModelConfig) -> int:
+    """Numbers in the blocks, by their shapes: a model that writes with 8 bits has few parameters."""
+    shapes = our_shapes(config)
+    return sum(math.prod(shape) for name, shape in shapes.items() if name.startswith("blocks."))
+
+
 def _read(model: "Transformer", ids: Tensor, fresh: int, tell: Callable[[int], None]) -> Tensor:
     """The last `fresh` places of the residual stream (B,fresh,C); of a large model a part of it at a time."""
-    at_once = max(STEP, WORK_AT_ONCE // sum(weight.numel() for weight in model.blocks.parameters()))
+    at_once = max(STEP, WORK_AT_ONCE // block_weights(model.config))
     if len(ids) > 1 or ids.shape[1] <= at_once:
         stream = model.stream(ids)[:, -fresh:]
         tell(ids.numel())
         return stream
-    cache, parts = KVCache(model.config, device=model.device, room=ids.shape[1]), []
+    weight = model.embedding.weight
+    cache = KVCache(model.config, device=weight.device, dtype=weight.dtype, room=ids.shape[1])
+    parts = []
     for some in torch.split(ids, at_once, dim=1):  # the same numbers to 1e-5
         parts.append(model.stream(some, cache=cache))
         tell(some.numel())

@@ -25,12 +25,11 @@ from engine.config import ModelConfig, TrainConfig
 from engine.memory import keep_freed
 from engine.model import Transformer
 from engine.parallel import ALONE, Processes
+from engine.processes import yield_to_others
 from engine.run_info import language_of
 from engine.run_session import Run
 from engine.runs import RunStore
 from engine.training import train
-
-NICENESS = int(os.environ.get("LOUPE_NICE") or 10)  # 19 gives way to everything, 0 to nothing
 
 
 def run_folder(
@@ -70,21 +69,9 @@ def already_asked() -> bool:
     return os.name == "posix" and bool(select.select([sys.stdin], [], [], 0)[0])
 
 
-def yield_to_others() -> None:
-    """Let the app, and everybody else, have the processor first.
-
-    A Linux desktop kernel weighs sessions before processes, and a worker is a session of its own: there its
-    group must be niced as well, or the niceness has no effect.
-    """
-    if hasattr(os, "nice"):
-        os.nice(max(0, NICENESS - os.nice(0)))
-    with suppress(OSError):  # not Linux, or a kernel without session groups
-        Path("/proc/self/autogroup").write_text(str(NICENESS))
-
-
 def serve() -> None:
     """Wait for one run folder on standard input and train it; at the end of input leave."""
-    yield_to_others()
+    yield_to_others()  # again, as whoever started it may not have been allowed to say so
     torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not already_asked():

@@ -7,6 +7,7 @@ on the same machine as the server and its workers, which makes all times longer 
 
 import asyncio
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -22,7 +23,7 @@ from trials.load_browsers import Screens, browse
 from trials.load_log import Log, line, percentile
 from trials.load_people import Looker, Maker, Student, Tokeniser, Trainer, Writer
 from trials.load_queue import Watch, active, damage
-from trials.load_server import Standing, processes, settled
+from trials.load_server import Standing, end_all, processes, settled
 from trials.outcomes import Check, Options, Part
 from ui.nav import PAGES
 
@@ -188,9 +189,14 @@ def trial(options: Options) -> Part:
     }
     with tempfile.TemporaryDirectory() as folder:
         home = str(Path(folder) / "home")
-        with running(home, environment=environment) as app:
-            asyncio.run(class_at_work(app, options, seen))
-        seen.orphans = no_orphans(home)
+        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit("The trial was ended."))
+        try:
+            with running(home, environment=environment) as app:
+                asyncio.run(class_at_work(app, options, seen))
+            seen.orphans = no_orphans(home)
+        finally:
+            end_all(home)
+            signal.signal(signal.SIGTERM, before)
     return Part("load", [*checks(options, seen)], figures(options, seen), notes(options, seen))
 
 

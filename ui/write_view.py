@@ -80,8 +80,13 @@ def live(ref: ModelRef, given: Prompt, text: Writing, end: DeltaGenerator, *, al
     often, more = left.container(), left.container()
     with more:
         sampling_form.rarer(ref)
+    about = (ref, given, text, text.ids, right, end)
     with often:
-        (part(_live) if alone else _live)(ref, given, text, text.ids, right, end)
+        if alone:
+            part(_live)(*about)
+        else:
+            with st.container():  # as a part has one: the sliders stay where they are on the screen
+                _live(*about)
 
 
 def _live(

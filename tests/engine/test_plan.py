@@ -9,8 +9,9 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpus import own_text
 from engine.model import Transformer
 from engine.parameter_parts import parameter_count
-from engine.plan import SIZES, Timing, make_plan, make_tokenizer, step_seconds
+from engine.plan import FLOPS_PER_SECOND, SIZES, Timing, make_plan, make_tokenizer, step_seconds
 from engine.tokenizers import byte_tokenizer, char_tokenizer
+from engine.trained_part import trained_parameters
 
 SWITCHES = itertools.product(
     ("learned", "sinusoidal", "rotary"),
@@ -116,3 +117,13 @@ def test_two_threads_share_a_large_batch_and_muon_takes_longer(monkeypatch):
     assert step_seconds(tiny, muon) > 0.005
     monkeypatch.setenv("LOUPE_TRAIN_THREADS", "many")  # what is wrong with it is the run's to say
     assert step_seconds(model, muon) == alone
+
+
+def test_with_few_blocks_that_learn_only_these_are_gone_back_through(monkeypatch):
+    """Each token costs 2 operations a weight on the way there and 4 a weight that learns on the way back."""
+    monkeypatch.setenv("LOUPE_TRAIN_THREADS", "1")
+    model = ModelConfig(512, 128, 12, 4, 128, bias=False)
+    whole, last = (TrainConfig(batch_size=16, last_blocks=n) for n in (None, 1))
+    frozen = parameter_count(model) - trained_parameters(model, 1)
+    saved = (4 * frozen + 8 * 11 * 128 * 128) * 128 * 16 / FLOPS_PER_SECOND
+    assert step_seconds(model, whole) - step_seconds(model, last) == pytest.approx(saved)

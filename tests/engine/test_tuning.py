@@ -15,7 +15,7 @@ from engine.tokenizers import byte_tokenizer
 from engine.trained_part import freeze, learns, trained_parameters
 from engine.training import CheckpointEvent, EvalEvent, train
 from engine.tuning_plan import recipe
-from engine.tuning_size import activation_bytes, check_memory, need_of
+from engine.tuning_size import activation_bytes, check_memory, need_of, update_bytes
 from engine.tuning_view import Share, answer_loss, pair_tokens, rewards, share_of, text_loss, write_answers
 from tests.engine.conftest import rough
 from tests.engine.small_training import evals_of, same_weights, settings, some_ids, tiny
@@ -292,3 +292,27 @@ def test_a_gpu_gives_the_same_losses_for_pairs(precision, near):
         events = train(model, [], [], config, aim=PreferencesAim(model, rows, rows, config))
         found.append([e.val_loss for e in evals_of(list(events))])
     assert found[1] == pytest.approx(found[0], abs=near) and found[0][-1] < found[0][0] - 0.01
+
+
+def test_what_muon_computes_on_the_way_by_hand():
+    """4 L matrices (C,C) take 4 C² + 2 C² each; L of (4C,C), and L of (C,4C), 16 C² + 2 C² each."""
+    C, L = 8, 3
+    config = ModelConfig(vocab_size=50, context_length=8, n_layer=L, n_head=2, d_model=C)
+    assert update_bytes(config, TrainConfig(optimizer="muon")) == 4 * 4 * L * 6 * C * C
+    assert update_bytes(config, TrainConfig(optimizer="muon", last_blocks=1)) == 4 * 4 * 6 * C * C
+    assert update_bytes(config, TrainConfig()) == 0
+    large = ModelConfig(vocab_size=300, context_length=16, n_layer=8, n_head=8, d_model=512)
+    need = need_of(large, TrainConfig(optimizer="muon", batch_size=1), 16)
+    assert need.update > max(need.gradients, need.activations)
+    assert need.on_device == need.weights + need.gradients + need.optimizer + need.update
+
+
+def test_a_run_that_can_not_begin_leaves_the_model_as_it_was(monkeypatch):
+    model = model_of()
+    with pytest.raises(RuntimeError, match="Missing key"):
+        train(model, some_ids(), [], settings(last_blocks=1), resume={"step": 1, "model": {}})
+    assert all(p.requires_grad for p in model.parameters())
+    monkeypatch.setenv("LOUPE_TRAIN_THREADS", "many")
+    with pytest.raises(ValueError, match="LOUPE_TRAIN_THREADS"):
+        train(model, some_ids(), [], settings(last_blocks=1))
+    assert all(p.requires_grad for p in model.parameters())

@@ -75,3 +75,10 @@ def test_the_pace_is_measured_on_this_machine(small_model, monkeypatch) -> None:
     clock = iter([10.0, 14.0])
     monkeypatch.setattr(windows.time, "monotonic", lambda: next(clock))
     assert seconds_per_token(small_model(), n=8) == 0.5
+
+
+def test_the_weights_of_a_model_in_8_bits_are_counted_too(small_model) -> None:
+    """Its matrices are no parameters: what is left, norms alone, would let a whole text be read at once."""
+    model = small_model()
+    exact = sum(p.numel() for p in model.blocks.parameters())
+    assert windows.block_weights(model.config) == exact

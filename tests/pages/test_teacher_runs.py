@@ -16,7 +16,7 @@ from engine.run_queue import RunQueue
 from engine.runs import RunStore
 from tests.pages.conftest import OpenPage
 from tests.pages.made_runs import EVALS, MINE, YOURS, make_run, said, set_status
-from ui import model_progress, teacher_runs
+from ui import link_address, model_progress, teacher_runs
 
 SECRET = "seven purple hats"
 TEACHER = "t" * 32
@@ -151,11 +151,12 @@ def test_the_first_visit_makes_the_file_and_prints_its_place_not_the_word(
     open_page: OpenPage, loupe_home: Path, monkeypatch, capsys
 ) -> None:
     monkeypatch.delenv(teacher_secret.VARIABLE)
+    monkeypatch.setattr(link_address, "from_here", lambda: True)
     at = desk(open_page)
     file = loupe_home / teacher_secret.FILE
     word, printed = file.read_text().strip(), capsys.readouterr().out
     assert str(file) in printed and word not in printed and word not in said(at)
-    assert str(file) in said(at).replace("\\", ""), "a server for this machine alone says where"
+    assert str(file) in said(at).replace("\\", ""), "who sits at the machine is told where"
     give(at, word)
     assert "All runs" in " ".join(e.value for e in at.subheader)
 
@@ -195,8 +196,11 @@ def test_no_number_of_one_run_costs_the_teacher_the_table(
 ) -> None:
     file = loupe_home / "runs" / runs["ended"] / "run.json"
     run = json.loads(file.read_text())
-    file.write_text(json.dumps({**run, "created": 1e18, "train": {**run["train"], "steps": 10**30}}))
+    file.write_text(json.dumps({**run, "created": 1e18}))
     assert set(table(give(desk(open_page)))["Run"]) >= {"Hats"}
+    file.write_text(json.dumps({**run, "train": {**run["train"], "steps": 10**30}}))
+    at = give(desk(open_page))  # no run that could be: it is named below the others
+    assert table(at)["Run"] == ["Foxes $x$ *a*"] and runs["ended"] in said(at).replace("\\", "")
 
 
 def test_a_folder_that_cant_be_read_is_named(open_page: OpenPage, runs, loupe_home: Path) -> None:
