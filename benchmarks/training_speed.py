@@ -30,7 +30,7 @@ from benchmarks.peers import (
 )
 from benchmarks.rows import Goal, Measure, Options, Row, Spread
 from engine.batches import clm_batch
-from engine.config import ModelConfig, TrainConfig
+from engine.config import MOST_STEPS, ModelConfig, TrainConfig
 from engine.memory import keep_freed
 from engine.model import Transformer
 from engine.tokenizers import char_tokenizer
@@ -96,7 +96,7 @@ def text_ids(options: Options, vocab_size: int) -> Tensor:
 
 def loupe(shape: ModelConfig, ids: Tensor, threads: int | None = None) -> Callable[[], float]:
     """The same recipe in Loupe; the events are made as in every run, only looked at less often."""
-    recipe, rare = Recipe(), 10**9
+    recipe, rare = Recipe(), MOST_STEPS
     training = Training(
         Transformer(shape),
         ids,

@@ -71,7 +71,7 @@ def _row(name: str) -> None:
                 st.rerun()
     if latest and latest.state == "failed":
         st.error(literal(say("failed", message=latest.message)))
-    st.markdown(say("by_hand", how=literal(files.how_to_add(name))))
+    st.markdown(say("by_hand", how=literal(files.how_to_add(name), links=True)))
 
 
 def _megabytes(n_bytes: int) -> str:

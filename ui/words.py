@@ -97,10 +97,20 @@ def counted(n: int, noun: str) -> str:
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>$:&])")
 
 
-def literal(text: str) -> str:
+# What a browser's Markdown makes a link of by itself, escaped or not: a joiner without width and shape parts it.
+_LINK = re.compile(r"(?i)(?<=https:)(?=//)|(?<=http:)(?=//)|(?<=www)(?=\.)|(?<=@)(?=\w)")
+
+
+def literal(text: str, *, links: bool = False) -> str:
     r"""A text that Markdown shows as it is.
+
+    Args:
+        text: anybody's.
+        links: whether addresses in it may become links; only for texts of the app's own.
 
     >>> print(literal("*a* <b> $x$"))
     \*a\* \<b\> \$x\$
+    >>> literal("http://a") == "http\\:\u2060//a", literal("http://a", links=True) == "http\\://a"
+    (True, True)
     """
-    return _MARKUP.sub(r"\\\1", text)
+    return _MARKUP.sub(r"\\\1", text if links else _LINK.sub("\u2060", text))
