@@ -12,6 +12,7 @@ from wording import words
 say = words("engine.pair_files")
 
 MOST_BYTES = 5_000_000
+MOST_ROWS = 100_000  # more would keep the page waiting for many seconds, each time
 Row = tuple[int, dict[str, str]]  # the line that it begins on, and its columns
 
 
@@ -89,6 +90,8 @@ def read_rows(text: str, columns: Sequence[str]) -> list[Row]:
         raise ValueError(say("too_large", n=size, most=MOST_BYTES))
     lines = text.split("\n")  # only these: other line separators belong to the texts
     first = next((k for k, line in enumerate(lines) if line.strip()), None)
+    if first is not None and not _header(lines[first], columns):  # of a table, the texts may have many lines
+        _check_number(sum(bool(line.strip()) for line in lines))
     if first is None:
         raise ValueError(say("empty", columns=", ".join(columns)))
     beginning = lines[first].strip()
@@ -103,6 +106,11 @@ def read_rows(text: str, columns: Sequence[str]) -> list[Row]:
     else:
         raise ValueError(say("unknown", line=first + 1, columns=",".join(columns)))
     return [_checked(line, row, columns) for line, row in rows]
+
+
+def _check_number(n: int) -> None:
+    if n > MOST_ROWS:
+        raise ValueError(say("too_many", most=MOST_ROWS))
 
 
 def write_rows(rows: Iterable[Mapping[str, str]]) -> str:
@@ -159,6 +167,7 @@ def _table(text: str, delimiter: str, columns: Sequence[str]) -> list[Row]:
                 continue
             if len(parts) != len(header):
                 raise ValueError(say("columns_differ", line=line, n=len(parts), need=len(header)))
+            _check_number(len(rows) + 1)
             found = dict(zip(header, parts, strict=True))
             rows.append((line, {name: found[name] for name in columns}))
     except csv.Error as error:

@@ -11,7 +11,7 @@ from typing import Any
 from engine.folders import data_folder
 
 REPO = Path(__file__).resolve().parent.parent
-NICENESS = int(os.environ.get("LOUPE_NICE") or 10)  # 19 gives way to everything, 0 to nothing
+NICENESS = 10  # unless LOUPE_NICE says another: 19 gives way to everything, 0 to nothing
 STALE_SECONDS = 60.0  # only where the system can't tell whether a process lives
 _seen: dict[int, tuple[float, float]] = {}  # of a process: its last heartbeat, and when it came
 
@@ -44,10 +44,11 @@ def yield_to_others(pid: int = 0) -> None:
     A Linux desktop kernel weighs sessions before processes, and a worker is a session of its own: there its
     group must be niced as well, or the niceness has no effect.
     """
+    niceness = int(os.environ.get("LOUPE_NICE") or NICENESS)
     with suppress(OSError, AttributeError):  # it has ended, or this is not a Unix
-        os.setpriority(os.PRIO_PROCESS, pid, max(NICENESS, os.getpriority(os.PRIO_PROCESS, pid)))
+        os.setpriority(os.PRIO_PROCESS, pid, max(niceness, os.getpriority(os.PRIO_PROCESS, pid)))
     with suppress(OSError):  # not Linux, or a kernel without session groups
-        Path(f"/proc/{pid or 'self'}/autogroup").write_text(str(NICENESS))
+        Path(f"/proc/{pid or 'self'}/autogroup").write_text(str(niceness))
 
 
 def worker_lives(status: dict[str, Any]) -> bool:

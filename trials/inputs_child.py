@@ -1,4 +1,4 @@
-"""`python -m trials.inputs_child KIND`: the cases of one kind, in a process with bounds, a line of JSON each.
+"""`python -m trials.inputs_child KINDS`: the cases of some kinds, in a process with bounds, as lines of JSON.
 
 The parent reads the lines; what the last one began and never ended has killed the process.
 """
@@ -53,7 +53,7 @@ def say(**line: Any) -> None:
     print(json.dumps(line), flush=True)
 
 
-def run(kind: Kind, n: int, seed: int, watch: Watch) -> None:
+def run(kind: Kind, n: int, seed: int, watch: Watch, *, heavy: bool) -> None:
     """Try the known cases and `n` made up ones; faults are told with the smallest case that shows them."""
     sorts: dict[str, Any] = {}
 
@@ -68,7 +68,7 @@ def run(kind: Kind, n: int, seed: int, watch: Watch) -> None:
                 sorts[outcome.sort] = (case, outcome.what)
         return outcome
 
-    for case in kind.known:
+    for case in (*kind.known, *(kind.heavy if heavy else ())):
         one(case)
 
     @hypothesis.seed(seed)
@@ -112,20 +112,25 @@ def _small(kind: Kind, sort: str, seed: int, watch: Watch) -> Any:
 
 
 def main() -> None:
-    """Run one kind."""
+    """Run these kinds, one after the other."""
     parser = argparse.ArgumentParser(prog="python -m trials.inputs_child", description=__doc__)
-    parser.add_argument("kind")
+    parser.add_argument("kinds", nargs="+")
     parser.add_argument("--cases", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--light", action="store_true", help="without the known cases that take a while")
     asked = parser.parse_args()
     import warnings
 
     warnings.simplefilter("ignore")
-    kind = kind_of(asked.kind)
-    kind.ready()
+    kinds = [kind_of(name) for name in asked.kinds]
+    for kind in kinds:
+        kind.ready()
     bound()
     with tempfile.TemporaryDirectory() as folder:
-        run(kind, asked.cases, asked.seed, Watch(Path(folder)))
+        watch = Watch(Path(folder))
+        for name, kind in zip(asked.kinds, kinds, strict=True):
+            say(kind=name)
+            run(kind, asked.cases, asked.seed, watch, heavy=not asked.light)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ class Kind:
         attempt: takes one in, as the app would. Gets the case and an empty data folder; raises `ValueError`
             where the app refuses it, `Broken` if what it gives is wrong.
         known: cases that are always tried, first.
+        heavy: further such cases, which take a while each: not at toy size.
         seconds: of processor time that a case may take.
         megabytes: that a case may take beyond what the process had.
         ready: makes what cases are made of, before anything is watched.
@@ -58,6 +59,7 @@ class Kind:
     cases: SearchStrategy[Any]
     attempt: Callable[[Any, Path], None]
     known: tuple[Any, ...] = ()
+    heavy: tuple[Any, ...] = ()
     seconds: float = 10.0
     megabytes: float = 600.0
     ready: Callable[[], object] = lambda: None

@@ -82,6 +82,11 @@ KNOWN = (
     "\x00",
     "\ud800",
     *PIECES,
+    "a" * 3000,
+    "\u0300" * 3000,
+    "😀 " * 1000,
+)
+HEAVY = (
     "a" * LONG,
     " " * LONG,
     "\n" * LONG,
@@ -178,4 +183,4 @@ def _look(model: Transformer, tokenizer: Tokenizer, text: str, objective: str) -
     tokenizer.decode([step.id for step in steps])
 
 
-KIND = Kind("texts", texts, attempt, known=KNOWN, ready=lambda: (_tokenizers(), _models()))
+KIND = Kind("texts", texts, attempt, known=KNOWN, heavy=HEAVY, ready=lambda: (_tokenizers(), _models()))

@@ -73,25 +73,27 @@ KNOWN: tuple[Any, ...] = (
     Upload(b" \n"),
     Upload(_zip()),
     Upload(_zip(), "cp1252"),
-    Upload(b"a" * 5_000_000),
-    Upload(b"a" * 5_000_001),
-    Upload("é".encode("utf-16-le") * 2_500_000, "utf-16-le"),
     Upload(b"\xff\xfe"),
     Upload(b"\xff\xfe\x00"),
     Upload(b"\xff\xfe\x00\xd8"),
     Upload(b"\xef\xbb\xbf"),
-    Upload(b"\x00" * 5_000_000),
-    Upload(b"\x80" * 5_000_000),
     Upload(b"[" * 100_000, None, "answers"),
     Upload(b'{"prompt":' * 20_000, None, "answers"),
+    Upload(b"prompt,answer\n" + b'"' + b"a" * 200_000, None, "answers"),
+    Upload(b'{"prompt": ' + b"1" * 5000 + b"}", None, "answers"),
+    *(Upload(row.encode(), None, use) for row in ROWS for use in USES),
+)
+HEAVY: tuple[Any, ...] = (
+    Upload(b"a" * 5_000_000),
+    Upload(b"a" * 5_000_001),
+    Upload("é".encode("utf-16-le") * 2_500_000, "utf-16-le"),
+    Upload(b"\x00" * 5_000_000),
+    Upload(b"\x80" * 5_000_000),
     Upload(b"{" * 1_000_000, None, "answers"),
     Upload(b'"' * 1_000_000, None, "answers"),
-    Upload(b"prompt,answer\n" + b'"' + b"a" * 200_000, None, "answers"),
     Upload(b"\t" * 1_000_000, None, "answers"),
     Upload(b"\n" * 4_000_000 + b"a\tb", None, "answers"),
-    Upload(b'{"prompt": ' + b"1" * 5000 + b"}", None, "answers"),
     Upload(b"a\tb\n" * 1_000_000, None, "answers"),
-    *(Upload(row.encode(), None, use) for row in ROWS for use in USES),
 )
 
 
@@ -125,5 +127,5 @@ def _use(corpus: Corpus) -> None:
     check_lengths(len(train), len(val), 16)
 
 
-KIND = Kind("uploads", cases, attempt, known=KNOWN)
+KIND = Kind("uploads", cases, attempt, known=KNOWN, heavy=HEAVY)
 __all__ = ["KIND", "Cut", "Upload"]

@@ -15,7 +15,8 @@ INSIDE = """() => {
   const inside = e => e.shadowRoot ? all(e.shadowRoot) : []
   const all = root => [...root.querySelectorAll('*')].flatMap(e => [e, ...inside(e)])
   return all(document).filter(e => ['A', 'IMG', 'SCRIPT', 'SVG', 'STYLE'].includes(e.tagName.toUpperCase()))
-    .filter(e => ['href', 'src', 'onload'].some(name => (e.getAttribute(name) || '').includes(MARK))
+    .filter(e => ['href', 'src', 'onload'].map(name => e.getAttribute(name) || '')
+        .some(to => to[0] !== '#' && to.includes(MARK))  // a heading's own anchor leads nowhere else
       || (e.tagName === 'SCRIPT' && e.textContent.includes(MARK))
       || (e.tagName === 'STYLE' && e.textContent.includes('--' + MARK))).map(e => e.outerHTML.slice(0, 120))
 }"""

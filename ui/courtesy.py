@@ -1,15 +1,32 @@
 """Long work in one person's page gives way to the clicks of others.
 
 All pages of a server take turns in one process. Somebody who lets a model write would take a full share of it
-for seconds, and five of them would leave a sixth to whoever only turns a control. So such work rests as long
-as it had to wait for its turn: alone it never waits and never rests; in a crowd it leaves most of the
-processor to clicks, which are short.
+for seconds, and five of them would leave a sixth to whoever only turns a control. So of all such
+work on the server only one piece is done at a time, and it rests as long as it had to wait for its turn:
+alone it never waits and never rests; in a crowd it leaves most of the processor to clicks, which are short.
 """
 
+import threading
 import time
+from collections.abc import Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
 
 LEAST, MOST = 0.004, 0.05  # s: a wait that counts, and the longest rest
 FRAME = 0.05  # s between two pictures of something that grows: more are no use to the eye
+_TURN = threading.Lock()
+
+
+def one_at_a_time(steps: Iterator[T]) -> Iterator[T]:
+    """The same steps; while one of them is computed, no other such work is on this server."""
+    while True:
+        with _TURN:
+            try:
+                step = next(steps)
+            except StopIteration:
+                return
+        yield step
 
 
 class Courtesy:

@@ -97,7 +97,7 @@ def counted(n: int, noun: str) -> str:
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>$:&])")
 
 
-# What a browser's Markdown makes a link of by itself, escaped or not: a joiner without width and shape parts it.
+# What Markdown makes a link of by itself, escaped or not: a joiner without width and shape parts it.
 _LINK = re.compile(r"(?i)(?<=https:)(?=//)|(?<=http:)(?=//)|(?<=www)(?=\.)|(?<=@)(?=\w)")
 
 

@@ -19,7 +19,7 @@ from engine.sampling import (
 from engine.view import first_seen
 from ui import resources, session
 from ui.branches import Draw, Writing
-from ui.courtesy import FRAME, Courtesy
+from ui.courtesy import FRAME, Courtesy, one_at_a_time
 from ui.lesson import LONGEST_TRUTH
 from ui.prompt import CHAT, Prompt
 from ui.read_before import held_for
@@ -149,7 +149,7 @@ def write(
         left = say("left", left=duration(spent / done * (n - done))) if done and spent > 1 else ""
         place.progress(done / n, f"{say('reading', done=format_count(done), n=format_count(n))} {left}")
 
-    for drawn in go_on(text, ref, prompt, how.n, how, read):
+    for drawn in one_at_a_time(go_on(text, ref, prompt, how.n, how, read)):
         text.done, text.seconds = text.done + 1, time.perf_counter() - began
         if drawn.id in how.stop_ids:
             text.asked = text.done

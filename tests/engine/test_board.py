@@ -59,12 +59,18 @@ def test_other_texts_shares_and_objectives_have_boards_of_their_own(store):
 
 def test_damaged_runs_are_left_out(store):
     good = with_evals(store, "a", [(10, 1.0, 2.0)])
-    for damage in ("run.json", "status.json"):
-        (store.root / with_evals(store, "a", [(10, 0.1, 0.1)]) / damage).write_text("{")
+    (store.root / with_evals(store, "a", [(10, 0.1, 0.1)]) / "run.json").write_text("{")
     odd = with_evals(store, "a", [(10, 1.0, "0.1"), (20, 1.0, True)])
     with open(store.root / odd / "metrics.jsonl", "a") as file:
         file.write('{"kind": "eval", "step": 5}\n{"step": 3}\nrubbish')
     assert [r.run_id for r in standings(store)[0].rows] == [good]
+
+
+def test_a_run_that_lost_its_status_keeps_its_place(store):
+    """A power cut may empty status.json; the curve is whole."""
+    run_id = with_evals(store, "a", [(10, 1.0, 2.0)])
+    (store.root / run_id / "status.json").write_text("{")
+    assert [r.run_id for r in standings(store)[0].rows] == [run_id]
 
 
 def test_nothing_tells_whose_a_run_is(store):

@@ -307,3 +307,10 @@ def test_a_damaged_tokenizer_is_told_without_pythons_words(tmp_path):
         with pytest.raises(ValueError) as refusal:
             load_tokenizer(folder, 400)
         assert "Error" not in str(refusal.value) and "object" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("text", ["a\tb\n" * 100_001, "prompt,answer\n" + "a,b\n" * 100_001])
+def test_more_pairs_than_can_be_learned_are_refused_before_they_are_read(text):
+    with pytest.raises(ValueError, match="more than 100,000 rows"):
+        read_pairs(text)
+    assert len(read_pairs('prompt,answer\n"a\n\nb",c\n')) == 1  # lines within a text are no rows

@@ -1,5 +1,6 @@
 """What a page shows to whom: texts of others, the teacher's buttons on a full disk, where a secret is."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from engine.runs import RunStore
 from tests.pages.conftest import OpenPage
 from tests.pages.made_runs import EVALS, MINE, STORY, YOURS, make_run, said, set_status
 from ui import link_address, server_log, server_start
+from ui.words import literal
 
 WROTE = {"kind": "sample", "step": 10, "prompt": "Once", "text": " a secret of mine"}
 
@@ -91,3 +93,12 @@ def test_a_new_name_that_was_never_typed_renames_nothing(
     monkeypatch.setattr(runs_files.run_choice, "attempt", lambda *args, **_: asked.append(args))
     runs_files._rename("20260101-000000-abcdef")
     assert asked == []
+
+
+def test_an_address_in_somebodys_text_becomes_no_link() -> None:
+    """Streamlit's Markdown links addresses by itself, also where every sign of them is escaped."""
+    for typed in ("http://evil.example", "HTTPS://evil.example/x", "www.evil.example", "me@evil.example"):
+        shown = re.sub(r"\\(.)", r"\1", literal(f"see {typed} now"))
+        assert shown.replace("\u2060", "") == f"see {typed} now", "nothing that can be seen changes"
+        assert not re.search(r"https?://\w|www\.\w|\w@\w", shown, flags=re.IGNORECASE)
+    assert "http\\://" in literal("http://fine.example", links=True)

@@ -50,7 +50,7 @@ inputs_child.main()
 def outcome_of(body: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> inputs.Found:
     (folder / "badly.py").write_text(BAD.format(body=body), "utf-8")
     monkeypatch.setenv("PYTHONPATH", f"{folder}:{ROOT}")
-    return inputs.tried("bad", 2, 1, module="badly")
+    return inputs.tried(["bad"], 2, 1, module="badly")["bad"]
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_a_reader_without_its_check_is_caught(body, seen, tmp_path, monkeypatch)
     found = outcome_of(body, tmp_path, monkeypatch)
     assert found.counts["fault"] and not found.died
     assert found.faults[0][0].startswith(seen), found.faults
-    part = inputs.told({"bad": found}, 1)
+    part = inputs.told({"bad": found})
     assert not part.kept and part.figures["bad"]["faults"] == found.counts["fault"]
 
 
 def test_a_process_that_dies_is_told_with_its_case(tmp_path, monkeypatch):
     found = outcome_of("import os; os._exit(3)", tmp_path, monkeypatch)
-    assert "ended with 3 at" in found.died and not inputs.told({"bad": found}, 1).kept
+    assert "ended with 3 at" in found.died and not inputs.told({"bad": found}).kept
 
 
 def test_faults_come_with_a_small_case(tmp_path, monkeypatch):

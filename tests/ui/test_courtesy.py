@@ -1,9 +1,12 @@
 """Long work rests as long as it waited for others, and never where nobody else is at work."""
 
+import threading
+import time
+
 import pytest
 
 from ui import courtesy
-from ui.courtesy import MOST, Courtesy
+from ui.courtesy import MOST, Courtesy, one_at_a_time
 
 
 class Clock:
@@ -58,3 +61,38 @@ def test_waiting_for_a_gpu_is_no_waiting_for_others(clock: Clock) -> None:
     polite = Courtesy(here=False)
     clock.work(0.001, waited=0.5)
     assert polite.give_way() == 0.0
+
+
+def test_only_one_such_work_is_done_at_a_time() -> None:
+    """Five people let models write: while a step of one is computed, no step of another is."""
+    now, most, read = 0, 0, []
+    lock = threading.Lock()
+
+    def steps(n: int):
+        nonlocal now, most
+        for step in range(n):
+            with lock:
+                now += 1
+                most = max(most, now)
+            time.sleep(0.001)
+            with lock:
+                now -= 1
+            yield step
+
+    writers = [threading.Thread(target=lambda: read.append(list(one_at_a_time(steps(20))))) for _ in range(5)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert most == 1
+    assert read == [list(range(20))] * 5, "nobody's steps are lost, or another's"
+
+
+def test_an_error_in_a_step_is_told_and_lets_the_next_one_in() -> None:
+    def steps():
+        yield 1
+        raise ValueError("too long")
+
+    with pytest.raises(ValueError, match="too long"):
+        list(one_at_a_time(steps()))
+    assert list(one_at_a_time(iter([2]))) == [2]
