@@ -114,6 +114,7 @@ def _set(name: str, value: Any) -> Settings:
 
 
 _BIG = (10**6, 10**9, 10**12, 10**18, 10**30, 10**400)
+_ODD: tuple[Any, ...] = (float("nan"), -1, "x", None, [], {}, True, 1.5)
 KNOWN: tuple[Any, ...] = (
     Bytes(MODEL, ()),
     Bytes(MODEL, (), True, "int8"),
@@ -126,11 +127,7 @@ KNOWN: tuple[Any, ...] = (
         for name in ("vocab_size", "context_length", "n_layer", "n_head", "d_model", "d_ff")
         for value in _BIG
     ),
-    *(
-        _set(name, value)
-        for name in ("d_model", "dropout", "norm")
-        for value in (float("nan"), -1, "x", None, [], {}, True, 1.5)
-    ),
+    *(_set(name, value) for name in ("d_model", "dropout", "norm") for value in _ODD),
     Settings((Change(0, "set", 10**400),), "train"),
     Settings((Change(0, "set", 2),), ""),
 )

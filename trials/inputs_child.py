@@ -8,7 +8,6 @@ import json
 import os
 import random
 import resource
-import sys
 import tempfile
 from importlib import import_module
 from pathlib import Path
@@ -134,4 +133,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

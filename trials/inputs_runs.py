@@ -128,31 +128,29 @@ def _index(data: bytes, names: list[str], name: str) -> int:
     return next(i for i, (_, key) in enumerate(_places(content)) if key == name)
 
 
+_ODD: tuple[Any, ...] = (
+    None,
+    [],
+    {},
+    "x",
+    -1,
+    10**30,
+    10**400,
+    float("nan"),
+    float("inf"),
+    "running",
+    "queued",
+    True,
+)
+_ODDER: tuple[Any, ...] = (None, [], {}, "x" * 5000, -1, 10**400, float("nan"), "\ud800", "<b>x</b>\n$x$")
 KNOWN: tuple[Any, ...] = (
     Records(()),
     *(_set("run.json", "format", value) for value in (2, 10**30, "1", None, -1, True, 1.5)),
-    *(
-        _set("status.json", name, value)
-        for name in ("state", "step", "updated", "pid")
-        for value in (
-            None,
-            [],
-            {},
-            "x",
-            -1,
-            10**30,
-            10**400,
-            float("nan"),
-            float("inf"),
-            "running",
-            "queued",
-            True,
-        )
-    ),
+    *(_set("status.json", name, value) for name in ("state", "step", "updated", "pid") for value in _ODD),
     *(
         _set("run.json", name, value)
         for name in ("name", "created", "corpus", "tokenizer", "also_scored", "group", "owner", "train")
-        for value in (None, [], {}, "x" * 5000, -1, 10**400, float("nan"), "\ud800", "<b>x</b>\n$x$")
+        for value in _ODDER
     ),
     Records((), tuple((i, b'{"kind":"step","step":%d,"loss":1e400}' % i) for i in range(9))),
     Records((), ((0, b'{"kind":"resume","step":"x"}'),)),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as some
 
 from engine import own_vocabularies
+from engine.owners import owner_hash
 from engine.tokenizers import custom_vocabulary, tokenizer_from_json
 from engine.vocabularies import recognise
 from trials import inputs_made as made
@@ -112,7 +113,7 @@ def _spec(case: Spec, home: Path) -> None:
         tokenizer.tokens("the")
         tokenizer.decode(ids)
         return
-    folder = home / "vocab" / "own" / own_vocabularies.owner_hash(made.OWNER)[:32]
+    folder = home / "vocab" / "own" / owner_hash(made.OWNER)[:32]
     folder.mkdir(parents=True)
     kept = changed({"format": 1, "learned_from": "x", "created": 1.0, "tokenizer": good["bpe"]}, case.changes)
     (folder / f"{made.bpe().hash}.json").write_bytes(as_json(kept))
