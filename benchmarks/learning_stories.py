@@ -29,7 +29,7 @@ GOAL = 0.5  # of the plain loop's time
 FEWEST, FINENESS, MOST = 100, 4, 24  # steps tried: 100 · 2^(k/4), up to 6400
 SHAPE = ModelConfig(vocab_size=1024, context_length=128, n_layer=4, n_head=4, d_model=128)
 TEXTBOOK = Recipe(batch_size=16, learning_rate=1e-3, warmup_steps=50, fused=True)
-TUNED_RATE = 4e-3  # the best of 1e-3, 2e-3, 4e-3, 8e-3 for the steps that it needs
+TUNED_RATE = 4e-3  # after 400 steps 0.230 above the floor; 2e-3 gives 0.325. More was not tried
 RECIPE = TrainConfig(
     batch_size=16,
     optimizer="muon",

@@ -115,6 +115,7 @@ def save_checkpoint(
             {n: t.detach().cpu().contiguous() for n, t in checkpoint.optimizer_state.items()}
         )
     files[JSON] = _description(checkpoint, files, dtype)
+    folder.parent.mkdir(parents=True, exist_ok=True)
     write_folder(folder, files)
 
 

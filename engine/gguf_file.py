@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.refused import RefusedError
+from engine.refused import RefusedError, broken_entry
 from wording import words
 
 say = words("engine.gguf_file")
@@ -97,7 +97,8 @@ def read_gguf(path: Path, tell: Callable[[int], None] = lambda n_bytes: None) ->
                 for x in reader.tensors
             }
     except _DAMAGED as error:
-        why = str(error).split("\n")[0][:120]
+        ours = type(error) in (ValueError, IndexError)  # of the package, or of the bounds above
+        why = str(error).split("\n")[0][:120] if ours else broken_entry(error)
         raise RefusedError(say.later("damaged"), file=path.name, why=why) from error
     if reader.byte_order != "I":
         raise RefusedError(say.later("byte_order"))

@@ -1,5 +1,6 @@
 """A run while it is trained: reads its folder, keeps its moments, hears who asks it to pause or stop."""
 
+import errno
 import os
 import shutil
 import time
@@ -141,6 +142,8 @@ class Run:
         info = {"run": self.settings["id"], "name": self.settings["name"], "corpus": self.settings["corpus"]}
         floor = self.log.floor
         self.log.metrics.keep()
+        if not self.folder.is_dir():  # it was deleted meanwhile, and must not come back
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.folder))
         info |= {"device": str(self.model.device), "floor": floor if floor == floor else None}
         info |= {"precision": self._training.precision}
         info |= {"seconds": round(self.log.seconds, 1), **self.log.last_eval}

@@ -79,6 +79,12 @@ DATA: dict[str, dict[str, str]] = {
 # Single strings that look like words.
 EXCEPT: dict[str, dict[str, str]] = {
     "pages/home.py": {"Loupe": "a name"},
+    "ui/components/_shared.py": {
+        "\0\n\0\nexport default () => { meeting(\0).bring(\0) }\n": "JavaScript",
+    },
+    "viz/kept.py": {
+        "\0 has no key: leave this figure without `kept`, or give it data.": "for a programmer",
+    },
     "ui/diagram.py": {
         "eᶻ / Σ eᶻ": "a formula",
         "There is no flow \0: take one of \0.": "for a programmer",

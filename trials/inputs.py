@@ -76,14 +76,15 @@ def tried(
             "PYTHONDONTWRITEBYTECODE": "1",
             "RUST_BACKTRACE": "0",
         }
-        child = subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, **places}, stdout=subprocess.PIPE, stderr=errors, text=True
-        )
-        assert child.stdout is not None
-        for line in map(json.loads, child.stdout):
-            name = line.get("kind", name)
-            last = _taken_in(found[name], line) or ("" if "state" in line else last)
-        if child.wait():
+        environment = {**os.environ, **places}
+        with subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as child:
+            assert child.stdout is not None
+            for line in map(json.loads, child.stdout):
+                name = line.get("kind", name)
+                last = _taken_in(found[name], line) or ("" if "state" in line else last)
+        if child.returncode:
             errors.seek(0)
             tail = deque(errors.read().decode("utf-8", "replace").splitlines(), maxlen=1)
             found[

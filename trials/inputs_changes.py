@@ -100,6 +100,7 @@ def changed(document: Any, made: Sequence[Change]) -> Any:
     document = copy.deepcopy(document)
     for change in made:
         places = list(_places(document))
+        change = change._replace(value=copy.deepcopy(change.value))  # later changes may lie within it
         if not places:
             return change.value
         holder, key = places[change.at % len(places)]

@@ -85,7 +85,7 @@ def run(kind: Kind, n: int, seed: int, watch: Watch, *, heavy: bool) -> None:
     all_cases()
     for sort, (case, what) in list(sorts.items()):
         small = _small(kind, sort, seed, watch) if len(sorts) <= MOST_SHRUNK else None
-        if small is not None and len(repr(small)) < len(repr(case)):
+        if small is not None and len(repr(small)) <= len(repr(case)):
             case = small
         say(fault=what, case=repr(case)[:3000])
 

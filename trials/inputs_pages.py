@@ -119,7 +119,10 @@ class Link(NamedTuple):
 
 
 class Forged(NamedTuple):
-    """On a page, which of its widgets (counted in their order) has which field of its state set to what."""
+    """On a page, which widget has which field of its state set to what.
+
+    Two of three numbers count only the widgets that have this field, the others all of the page.
+    """
 
     page: str
     view: tuple[tuple[str, str], ...]
@@ -289,13 +292,19 @@ async def _forge(served: Served, person: Person, case: Forged) -> bool | str:
     before, refused = len(served.failures()), False
     tab = await opened(person, case.page, list(case.view))
     try:
-        ids = [shown.content.id for shown in tab._places.values() if getattr(shown.content, "id", "")]
         for at, name, value in case.states:
-            state = forged_state(ids[at % len(ids)] if ids else "$$ID-x-x", name, value)
-            await tab._ask(pressed=state)
-            if wrong := faults_of(tab, served.failures()[before:], forged=True):
-                return wrong
-            refused |= bool(tab.exceptions())
+            widgets = [shown for shown in tab._places.values() if getattr(shown.content, "id", "")]
+            fitting = [shown for shown in widgets if own_field(shown.kind, shown.content) == name]
+            among = fitting if at % 3 and fitting else widgets
+            chosen = among[at % len(among)]
+            never = chosen not in fitting or value == ()  # a choice of nothing, where one is required
+            await tab._ask(pressed=forged_state(chosen.content.id, name, value))
+            told = served.failures()[before:]
+            if wrong := faults_of(tab, told, forged="kind" if never else "value"):
+                return f"{wrong} ({chosen.kind})"
+            if tab.exceptions():
+                refused = True
+                break  # this session has nothing more to show
     finally:
         await tab.close()
         person._tabs.remove(tab)
@@ -305,6 +314,30 @@ async def _forge(served: Served, person: Person, case: Forged) -> bool | str:
     await tab.close()
     person._tabs.remove(tab)
     return f"afterwards: {wrong}" if wrong else refused
+
+
+def own_field(kind: str, widget: Any) -> str:
+    """The field of its state that a widget of this kind sends."""
+    if kind == "slider":
+        chooses = widget.type == widget.Type.SELECT_SLIDER
+        return "string_array_value" if chooses else "double_array_value"
+    if kind == "number_input":
+        return "int_value" if widget.data_type == widget.DataType.INT else "double_value"
+    return _OWN.get(kind, "")
+
+
+_OWN = {
+    "selectbox": "string_value",
+    "radio": "string_value",
+    "text_input": "string_value",
+    "text_area": "string_value",
+    "button_group": "string_array_value",
+    "multiselect": "string_array_value",
+    "checkbox": "bool_value",
+    "button": "trigger_value",
+    "bidi_component": "json_value",
+    "file_uploader": "file_uploader_state_value",
+}
 
 
 def forged_state(widget: str, name: str, value: Any) -> WidgetState:

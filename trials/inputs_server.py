@@ -30,8 +30,9 @@ def looked(event, path):
         return
     folder, last = os.path.split(os.path.abspath(os.fsdecode(path)))
     real = os.path.join(os.path.realpath(folder), last)
-    probe = folder == tmp and len(last) == 9 and last[:1] == "_"  # Python tries where it may put such files
-    if not probe and not any(real.startswith(place) for place in places):
+    # Python tries where it may put files for a moment
+    probe = folder == tmp and len(last) == 8 and last.replace("_", "0").isalnum()
+    if not probe and not any((real + os.sep).startswith(place.rstrip(os.sep) + os.sep) for place in places):
         note(event + " " + real)
 def heard(event, said):
     if event == "open":
@@ -79,7 +80,7 @@ class Served:
         for line in plain_log.last_lines(5000, self.app.home):
             if not line.startswith("    "):
                 found.append(line if "page failed" in line else "")
-            elif found and found[-1]:
+            elif found and found[-1] and "/" in line:  # of Python's own files only the name is there
                 found[-1] = f"{found[-1].split(' in ')[0]} in {line.strip()}"
         return [one.partition("kind=")[2] for one in found if one]
 
@@ -125,16 +126,19 @@ async def opened(person: Person, page: str, query: list[tuple[str, str]]) -> Tab
     return tab
 
 
-def faults_of(tab: Tab, failures: list[str], *, forged: bool = False) -> str:
+def faults_of(tab: Tab, failures: list[str], *, forged: str = "") -> str:
     """What is wrong with a page that was just drawn; "" if nothing.
 
     Args:
         tab: where.
         failures: of pages, as the server told them meanwhile.
-        forged: whether a value was sent that no widget sends: Streamlit itself may refuse it then.
+        forged: "value" if one was sent that the widget doesn't offer: Streamlit itself may refuse it; "kind"
+            if it was none that such a widget ever sends: what reads it may fail, without a traceback.
     """
+    if any(len(one.stack_trace) for one in tab.all("exception")):
+        return "a traceback is on the screen"
     own = [one for one in failures if not (forged and " in streamlit/" in one)]
-    if own:
+    if own and forged != "kind":
         return f"a page failed: {own[0][:200]}"
     if boxes := tab.exceptions():
         return "" if forged else f"a box with {boxes[0][:200]}"

@@ -50,9 +50,7 @@ class Watch:
         """
         self.around = folder.resolve()
         self.outside = self.around / "outside"
-        self.outside.mkdir()
-        for name in ("config.json", "secret.txt", "model.safetensors"):
-            (self.outside / name).write_bytes(CANARY)
+        self._put_up()
         self.seen: list[str] = []
         self._place: Path | None = None
         sys.addaudithook(self._heard)
@@ -74,7 +72,18 @@ class Watch:
                 self.seen.append(f"left beside the data folder: {left}")
             if len(kept) != 3 or set(kept.values()) != {CANARY}:
                 self.seen.append(f"changed in a folder outside: {sorted(kept)}")
+                self._put_up()
+            for name in set(left) - {"home", "outside"}:
+                shutil.rmtree(self.around / name, ignore_errors=True)
+                (self.around / name).unlink(missing_ok=True)
             shutil.rmtree(home)
+
+    def _put_up(self) -> None:
+        """Make the folder that belongs to nobody, as it should be."""
+        shutil.rmtree(self.outside, ignore_errors=True)
+        self.outside.mkdir()
+        for name in ("config.json", "secret.txt", "model.safetensors"):
+            (self.outside / name).write_bytes(CANARY)
 
     def _heard(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self._place is None:
@@ -100,7 +109,9 @@ class Watch:
             return
         folder, last = os.path.split(os.path.abspath(name))
         real = os.path.join(os.path.realpath(folder), last)
-        foreign = real.startswith(str(self.outside)) or (writes and not real.startswith(str(self._place)))
+        foreign = real.startswith(str(self.outside)) or (
+            writes and not f"{real}{os.sep}".startswith(f"{self._place}{os.sep}")
+        )
         if foreign and not real.startswith(os.path.join(tempfile.gettempdir(), "torch")):
             self.seen.append(f"{event} {real}")
 
