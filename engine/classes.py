@@ -17,6 +17,7 @@ from filelock import FileLock
 
 from engine.folders import JsonReader, data_folder, told, write_json
 from engine.owners import owner_hash
+from engine.setting_checks import is_number
 from wording import words
 
 LONGEST_TITLE = 60  # characters
@@ -181,6 +182,6 @@ def _checked_title(title: str) -> str:
 def _from_json(content: dict[str, Any], code: str) -> Class | None:
     title, owner, created = (content.get(name) for name in ("title", "owner_hash", "created"))
     whole = content.get("format") == _FORMAT and content.get("code") == code and isinstance(title, str)
-    if not whole or not isinstance(owner, str) or not isinstance(created, int | float):
+    if not whole or not isinstance(owner, str) or not owner.isascii() or not is_number(created):
         return None
     return Class(code, str(title), owner, float(created))

@@ -123,7 +123,7 @@ def smooth(
     result = np.full(len(given), np.nan)
     total = weight = before = 0.0
     for i, (step, x) in enumerate(zip(at.tolist(), given.tolist(), strict=True)):
-        faded = 0.5 ** ((step - before) / half_life)
+        faded = 0.5 ** max(0.0, (step - before) / half_life)  # edited records may run backwards
         total, weight, before = total * faded, weight * faded, step
         if math.isfinite(x):
             total, weight = total + x, weight + 1.0

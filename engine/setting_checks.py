@@ -20,12 +20,17 @@ def is_number(value: Any) -> bool:
     return number and abs(value) <= sys.float_info.max  # 10**400 is too large for math.isfinite
 
 
+def _shown(value: Any) -> Any:
+    """A value as a sentence can hold it."""
+    return value if len(repr(value)) <= 80 else f"{repr(value)[:80]}…"
+
+
 def check_whole(config: Any, *names: str, least: int = 1) -> None:
     """Refuse a setting that is not a whole number of at least `least`."""
     for name in names:
         value = getattr(config, name)
         if type(value) is not int or value < least:
-            raise ValueError(say("must_whole_number_least", name=name, least=least, value=value))
+            raise ValueError(say("must_whole_number_least", name=name, least=least, value=_shown(value)))
 
 
 def check_most(config: Any, **most: int) -> None:
@@ -41,15 +46,15 @@ def check_between(config: Any, name: str, low: float, high: float = math.inf) ->
     if is_number(value) and low <= value <= high:
         return
     if high < math.inf:
-        raise ValueError(say("must_number_between", name=name, low=low, high=high, value=value))
-    raise ValueError(say("must_number_least", name=name, low=low, value=value))
+        raise ValueError(say("must_number_between", name=name, low=low, high=high, value=_shown(value)))
+    raise ValueError(say("must_number_least", name=name, low=low, value=_shown(value)))
 
 
 def check_choice(config: Any, name: str, *allowed: str) -> None:
     """Refuse a setting that is none of those allowed."""
     value = getattr(config, name)
     if value not in allowed:
-        raise ValueError(say("must_one_not", name=name, allowed=", ".join(allowed), value=value))
+        raise ValueError(say("must_one_not", name=name, allowed=", ".join(allowed), value=_shown(value)))
 
 
 def check_switch(config: Any, *names: str, unset: bool = False) -> None:
@@ -57,7 +62,7 @@ def check_switch(config: Any, *names: str, unset: bool = False) -> None:
     for name in names:
         value = getattr(config, name)
         if not isinstance(value, bool) and not (unset and value is None):
-            raise ValueError(say("must_true_false_not", name=name, value=value))
+            raise ValueError(say("must_true_false_not", name=name, value=_shown(value)))
 
 
 class JsonSettings:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as some
 
+from engine.setting_checks import is_number
+
 _SHOWN = 8  # entries of a long list or table that are changed: thousands of tokens are all alike
 ODD: tuple[Any, ...] = (
     None,
@@ -130,7 +132,7 @@ def _change(holder: Any, key: Any, change: Change) -> None:
     elif change.do == "twice" and isinstance(holder, list):
         holder.insert(key, old)
     elif change.do == "scale" and isinstance(old, int | float) and not isinstance(old, bool):
-        holder[key] = type(old)(old * 10 ** (change.at % 7 + 1)) if math.isfinite(old) else old
+        holder[key] = type(old)(old * 10 ** (change.at % 7 + 1)) if is_number(old) else old
     elif change.do == "swap" and isinstance(holder, list):
         holder[key], holder[0] = holder[0], holder[key]
     else:

@@ -247,14 +247,14 @@ def test_what_fits_its_checksum_but_makes_no_sense(store, files):
             changed_json(files, "run.json", model={**run["model"], "n_layer": 2}),
             "of another model than the run",
         ),
-        (changed_json(files, "run.json", train={**run["train"], "batch_size": 10**9}), "tokens in a step"),
+        (changed_json(files, "run.json", train={**run["train"], "batch_size": 10**9}), "at most 65,536"),
         (
             changed_json(files, "run.json", train={**run["train"], "steps": -1}),
             "steps must be a whole number",
         ),
         (
             changed_json(files, "run.json", train={**run["train"], "steps": 10**30}),
-            "is not what Loupe writes",
+            "steps can be at most 10,000,000",
         ),
         (changed_json(files, "run.json", created=10**400), "its run.json"),
         (changed_json(files, "run.json", created="yesterday"), "is not what Loupe writes"),

@@ -17,7 +17,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.hub_plan import look
 from engine.model import Transformer
 from engine.pair_files import read_pairs
-from engine.reading import curves, number, table
+from engine.reading import curves, number, smooth, table
 from engine.records import read_lines, read_records
 from engine.run_shape import run_fits
 from engine.runs import RunStore
@@ -43,7 +43,17 @@ def test_settings_that_are_no_table_are_refused_in_a_sentence():
             ModelConfig.from_json(odd)
 
 
+def test_a_sentence_shows_only_the_start_of_a_long_value():
+    with pytest.raises(ValueError, match="steps must be a whole number") as refusal:
+        TrainConfig(steps=["a"] * 2000)
+    assert len(str(refusal.value)) < 250
+
+
 # ---- records of a run
+
+
+def test_records_that_run_backwards_are_smoothed_without_an_overflow():
+    assert smooth([4.0, 1.0], 1, [10**9, 0]).tolist() == [4.0, 2.5]  # as if both were of one step
 
 
 def test_lines_that_are_no_records_are_passed_over(tmp_path):
@@ -314,3 +324,13 @@ def test_more_pairs_than_can_be_learned_are_refused_before_they_are_read(text):
     with pytest.raises(ValueError, match="more than 100,000 rows"):
         read_pairs(text)
     assert len(read_pairs('prompt,answer\n"a\n\nb",c\n')) == 1  # lines within a text are no rows
+
+
+def test_a_class_whose_owner_is_no_hash_is_none(tmp_path):
+    from engine.classes import ClassStore
+
+    store = ClassStore(tmp_path)
+    code = store.create("me", "A class")
+    path = tmp_path / "classes" / f"{code}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "owner_hash": "ä"}))
+    assert ClassStore(tmp_path).get(code) is None and ClassStore(tmp_path).of("me") == []

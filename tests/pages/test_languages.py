@@ -4,6 +4,7 @@ One visit to a page asks both of all its views: this is the one place for either
 """
 
 import json
+import os
 import re
 import string
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from streamlit.testing.v1 import AppTest
 import wording
 from engine.experiments import STUDIES
 from engine.predictions import Predictions
+from engine.processes import process_mark
+from engine.run_info import AT_WORK
 from engine.run_queue import RunQueue
 from engine.tokenizers import byte_tokenizer
 from tests.pages import made_runs
@@ -293,6 +296,8 @@ def test_runs_in_each_state_and_their_curves(
     for state, run_id in made.items():
         done = {"state": state if state in RUN_STATES else "finished"}
         numbers = {"eta_s": 30.0, "tokens_per_second": 99.0, "joules": 9.0}
+        if state in AT_WORK:  # else it would be found dead, and told so in the language that it began in
+            numbers |= {"pid": os.getpid(), "mark": process_mark(os.getpid())}
         set_status(loupe_home, run_id, **done, **numbers, step=10, message="")
     visit = Visit(open_page, monkeypatch, "training", _owner_proposal=MINE)
     for run_id in made.values():

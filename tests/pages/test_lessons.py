@@ -263,7 +263,7 @@ def test_a_full_disk_is_said_and_stops_nobody(open_page: OpenPage, monkeypatch: 
     at, name = opened(open_page, "tokens"), LESSONS["tokens"].check[0]
     monkeypatch.setattr("engine.progress.write_json", full)
     answer(at, "tokens", name, right=True)
-    assert len(at.toast) == 1 and "No space left on device" in at.toast[0].value
+    assert len(at.toast) == 1 and "is full, so nothing new can be kept" in at.toast[0].value
     assert len(at.success) == 1 and "tokens" not in ProgressStore().read(ME).lessons
 
 

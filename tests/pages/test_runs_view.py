@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from engine import corpus as texts
 from engine import retention
 from engine.corpus import Corpus, own_text
+from engine.processes import process_mark
 from engine.run_queue import RunQueue
 from engine.runs import RunStore
 from engine.tokenizers import char_tokenizer
@@ -299,7 +301,8 @@ def test_a_seed_that_goes_on_or_was_stopped_early_is_no_part_of_the_spread(
     for seed, state in enumerate(("running", "stopped"), start=2):
         run_id = make(loupe_home, 4.5, name="x", seed=seed, state=state)
         path = loupe_home / "runs" / run_id / "status.json"
-        path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "step": 5}), "utf-8")
+        at_work = {"pid": os.getpid(), "mark": process_mark(os.getpid())} if state == "running" else {}
+        path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "step": 5, **at_work}), "utf-8")
     words = said(open_runs(open_page))
     assert "4 seeds, 3 ended. Best loss 2.200 on average, 2.000 to 2.400" in words
 

@@ -279,6 +279,15 @@ def test_the_numbers_of_a_run(open_page: OpenPage, loupe_home: Path) -> None:
 def test_r05_gaps_and_a_banner_where_the_loss_is_not_finite(open_page: OpenPage, loupe_home: Path) -> None:
     losses = [2.1, math.nan, 2.0, math.inf, 1.9]
     records = [{"kind": "step", "step": n + 1, "loss": loss, "seconds": n} for n, loss in enumerate(losses)]
+    first = {
+        "kind": "eval",
+        "step": 0,
+        "train_loss": 5.5,
+        "val_loss": 5.6,
+        "bits_per_byte": None,
+        "seconds": 0,
+    }
+    records.insert(0, first)  # where it is measured every time; of a run without validation it is never there
     records.append(
         {
             "kind": "eval",
