@@ -43,8 +43,8 @@ RECIPE = TrainConfig(
     schedule="linear",
     weight_decay=0.1,
 )
-# The best learning rate of nanoGPT for 60 s, on the first half of the validation text, with the schedule that it
-# documents: of 1e-3, 2e-3 and 4e-3 at its own size, of 2e-3, 4e-3 and 8e-3 at Loupe's. 180 s take the same.
+# The best learning rate of nanoGPT for 60 s, on the first half of the validation text, with its own schedule
+# (of 1e-3, 2e-3 and 4e-3 at its own size, of 2e-3, 4e-3 and 8e-3 at that of Loupe); 180 s take the same.
 TUNED = {"own": {60: 4e-3, 180: 4e-3}, "same": {60: 4e-3, 180: 4e-3}}
 LOUPE, DOCUMENTED = "Loupe", "nanoGPT as documented"
 OWN, SAME = "nanoGPT, rate tuned", "nanoGPT, rate tuned, in Loupe's shape"

@@ -182,6 +182,8 @@ def _checked_title(title: str) -> str:
 def _from_json(content: dict[str, Any], code: str) -> Class | None:
     title, owner, created = (content.get(name) for name in ("title", "owner_hash", "created"))
     whole = content.get("format") == _FORMAT and content.get("code") == code and isinstance(title, str)
-    if not whole or not isinstance(owner, str) or not owner.isascii() or not is_number(created):
+    if not whole or not isinstance(owner, str) or not owner.isascii():
+        return None
+    if not isinstance(created, int | float) or not is_number(created):
         return None
     return Class(code, str(title), owner, float(created))

@@ -74,7 +74,7 @@ class Seen:
 def makers(n: int, seconds: float, queue: RunQueue, *, toy: bool) -> list[Maker]:
     """What the n people of a round do: a sixth lets models write, a fifth trains, the others are idle."""
     writers, trainers = max(1, n // 6), max(1, n // 5)
-    steps = 60 if toy else max(100, min(1000, round(8 * seconds)))
+    steps = 3000 if toy else max(100, min(1000, round(8 * seconds)))
     train = partial(Trainer, steps=steps, size="nano" if toy else "small", queue=queue)
     greedy = partial(train, at_once=3)
     idle = [Tokeniser if place % 2 else Looker for place in range(max(1, n - writers - trainers))]

@@ -259,7 +259,7 @@ def test_what_fits_its_checksum_but_makes_no_sense(store, files):
         (changed_json(files, "run.json", created=10**400), "its run.json"),
         (changed_json(files, "run.json", created="yesterday"), "is not what Loupe writes"),
         (changed_json(files, "run.json", name=["x"]), "is not what Loupe writes"),
-        (changed_json(files, "run.json", corpus=None), "an entry of its run.json is missing"),
+        (changed_json(files, "run.json", corpus=None), "an entry of its run.json is not what Loupe writes"),
         (changed_json(files, "run.json", also_scored={}), "is missing or unknown"),
         ({"metrics.jsonl": b'{"kind": "step", "step": 1, "loss": "low"}\n'}, "a record of its metrics.jsonl"),
         ({"metrics.jsonl": b'{"kind": "eval", "step": "1"}\n'}, "a record of its metrics.jsonl"),
