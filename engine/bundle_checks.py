@@ -9,7 +9,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpus import Corpus, split
 from engine.folders import read_json
 from engine.parameter_parts import parameter_count
-from engine.records import MOST_STEPS, completed, fits, read_lines
+from engine.records import completed, fits, read_lines
 from engine.run_shape import run_fits
 from engine.run_spec import fingerprint
 from engine.tokenizers import has_known_pattern, tokenizer_from_json
@@ -24,7 +24,7 @@ MOST_WEIGHTS, LARGEST_TABLE, LARGEST_BATCH = 1_000_000_000, 100_000_000, 10_000_
 
 def check_settings(run: dict[str, Any], model: ModelConfig, train: TrainConfig) -> None:
     """What pages read without asking, and what can't be meant."""
-    if not run_fits({**run, "owner": ""}) or not _fully(run) or train.steps > MOST_STEPS:
+    if not run_fits({**run, "owner": ""}) or not _fully(run):
         raise ValueError(say("zip_damaged_entry_run"))
     table, batch = model.context_length * model.d_model, model.context_length * train.batch_size
     weights = parameter_count(model)

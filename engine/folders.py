@@ -20,6 +20,7 @@ from wording import words
 say = words("engine.folders")
 
 LEAST_FREE = 64 * 1024  # bytes; with less not even a run's settings can be written
+TRIES = 10  # to take the place of a folder that readers put back
 CLOCK_TICK = 0.1  # seconds; file systems tell times apart by less
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) if hasattr(errno, "EDQUOT") else (errno.ENOSPC, errno.EFBIG)
@@ -124,19 +125,29 @@ def fresh_folder(folder: Path) -> Iterator[Path]:
         for path in temporary.iterdir():
             with open(path, "rb+") as file:
                 os.fsync(file.fileno())
-        if (
-            folder.exists()
-        ):  # a folder can't be renamed onto another: step aside first, `recover` knows the name
-            old = folder.with_name(f".{folder.name}.old")
-            shutil.rmtree(old, ignore_errors=True)
-            os.replace(folder, old)
-            os.replace(temporary, folder)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            os.replace(temporary, folder)
+        _take_place(temporary, folder)
         _sync_folder(folder.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _take_place(new: Path, folder: Path) -> None:
+    """Rename a folder onto another, which can't be done at once: the old one steps aside first.
+
+    A reader that comes in between puts the old one back, see `recover`; then it steps aside again.
+    """
+    old = folder.with_name(f".{folder.name}.old")
+    for left in reversed(range(TRIES)):
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            os.replace(folder, old)
+        try:
+            os.replace(new, folder)
+            break
+        except OSError:
+            if not left or not folder.exists():
+                raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _sync_folder(folder: Path) -> None:

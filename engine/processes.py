@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.folders import data_folder
+from engine.setting_checks import is_number
 
 REPO = Path(__file__).resolve().parent.parent
 NICENESS = 10  # unless LOUPE_NICE says another: 19 gives way to everything, 0 to nothing
@@ -38,13 +39,21 @@ def process_mark(pid: int) -> str | None:
     return shown.stdout.strip()
 
 
+def wanted_niceness() -> int:
+    """Of workers: $LOUPE_NICE, or `NICENESS`; also where the variable is no number."""
+    try:
+        return int(os.environ.get("LOUPE_NICE") or NICENESS)
+    except ValueError:
+        return NICENESS
+
+
 def yield_to_others(pid: int = 0) -> None:
     """Let the app, and everybody else, have the processor before a worker; 0 is this process.
 
     A Linux desktop kernel weighs sessions before processes, and a worker is a session of its own: there its
     group must be niced as well, or the niceness has no effect.
     """
-    niceness = int(os.environ.get("LOUPE_NICE") or NICENESS)
+    niceness = wanted_niceness()
     with suppress(OSError, AttributeError):  # it has ended, or this is not a Unix
         os.setpriority(os.PRIO_PROCESS, pid, max(niceness, os.getpriority(os.PRIO_PROCESS, pid)))
     with suppress(OSError):  # not Linux, or a kernel without session groups
@@ -53,11 +62,12 @@ def yield_to_others(pid: int = 0) -> None:
 
 def worker_lives(status: dict[str, Any]) -> bool:
     """Whether the process that a status names is still that process."""
-    if not status.get("pid"):
-        return False
-    mark = process_mark(status["pid"])
+    pid, updated = status.get("pid"), status.get("updated")
+    if type(pid) is not int or pid < 1:
+        return False  # none, or no number of a process: anybody may have edited the file
+    mark = process_mark(pid)
     if mark is None:
-        return _beats(int(status["pid"]), float(status.get("updated") or 0.0))
+        return _beats(pid, float(updated or 0) if is_number(updated) else 0.0)
     return mark != "" and mark == str(status.get("mark"))
 
 

@@ -81,13 +81,18 @@ def read_records(path: Path, offset: int = 0) -> tuple[Records, int]:
 
 
 def read_lines(path: Path, offset: int = 0) -> tuple[list[Any], int]:
-    """The JSON in whole lines from `offset` on, whatever it is, and where to go on."""
+    """The JSON in whole lines from `offset` on, whatever it is, and where to go on.
+
+    Of a file that can't be read just now nothing is new; of one that is gone it is to be begun anew.
+    """
     try:
         with open(path, "rb") as file:
             file.seek(offset)
             data = file.read()
-    except OSError:  # none yet, or what is there can't be read as a file
+    except FileNotFoundError:
         return [], 0
+    except OSError:  # too many files are open, or what is there is none
+        return [], offset
     whole = data[: data.rfind(b"\n") + 1]
     found = []
     for line in whole.splitlines():

@@ -65,17 +65,20 @@ def make_room(root: Path, missing: int) -> bool:
         Whether that was enough. If all of them together are too small, nothing is removed: nobody's undo is
         lost for nothing.
     """
-    sizes = {folder: folder_bytes(folder) for folder in root.glob(".*.deleted")}
-    if sum(sizes.values()) < missing:
+    found = []
+    for folder in root.glob(".*.deleted"):
+        with suppress(OSError):  # somebody else was quicker, or brought it back
+            found.append((_age(folder), folder, folder_bytes(folder)))
+    if sum(size for _, _, size in found) < missing:
         return False
-    for folder in sorted(sizes, key=_age, reverse=True):
+    for _, folder, size in sorted(found, reverse=True):
         if missing <= 0:
             break
         gone = folder.with_suffix(".gone")
-        with suppress(OSError):  # somebody else was quicker, or brought it back
+        with suppress(OSError):
             os.replace(folder, gone)
             shutil.rmtree(gone, ignore_errors=True)
-            missing -= sizes[folder]
+            missing -= size
     return missing <= 0
 
 

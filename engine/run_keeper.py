@@ -5,6 +5,7 @@ Its owner may, by their word; whoever has the teacher's secret may stop and dele
 
 import secrets
 import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -41,31 +42,46 @@ class RunKeeper(RunReader):
     def stop_for_teacher(self, *run_ids: str) -> None:
         """Stop anybody's runs and note by whom: for whoever has the teacher's secret.
 
-        Those that wait come first, so that none of them takes a free place; what is no active run is passed.
+        What is no active run is passed.
         """
         with self.queue.lock():
-            waiting, ids = self.queue.waiting(), self.queue.ids()
-            active = {run_id for run_id in run_ids if run_id in ids and self._is_active(run_id)}
-            for run_id in sorted(active, key=lambda run_id: run_id not in waiting):
+            ids = self.queue.ids()
+            active = [run_id for run_id in ids if run_id in run_ids and self._is_active(run_id)]
+            for run_id in active:
                 folder = self.root / run_id
                 with suppress(OSError):  # on a full disk above all it must be possible to stop
                     write_json(folder / "run.json", {**read_json(folder / "run.json"), "stopped_by": TEACHER})
-                self._stop(folder)
-                plain_log.info("run stopped", home=self.home, run=run_id, by="teacher")
+            self._stop_all(active, by="teacher")
 
     def _is_active(self, run_id: str) -> bool:
         return read_json(self.root / run_id / "status.json").get("state") in ACTIVE
 
     @told()
     def stop_group(self, group: str, owner: str) -> None:
-        """Stop all runs of an experiment: those that wait first, so that none of them takes a free place."""
+        """Stop all runs of an experiment."""
         if not group:
             raise ValueError(say("name_the_experiment"))
         with self.queue.lock():
-            for run_id in self.queue.ids():
-                run = read_json(self.root / run_id / "run.json")
-                if (run.get("group"), run.get("owner")) == (group, owner_hash(owner)):
-                    self._stop(self.root / run_id)
+            mine = self.queue.owned(owner_hash(owner))
+            self._stop_all([run_id for run_id in mine if self.queue.settings(run_id).get("group") == group])
+
+    def _stop_all(self, run_ids: Iterable[str], by: str = "") -> None:
+        """Stop runs. Under the lock, so that none that waits takes a place that becomes free.
+
+        Raises:
+            OSError: of the first that could not be stopped, after all have been tried.
+        """
+        problem: OSError | None = None
+        for run_id in run_ids:
+            try:
+                self._stop(self.root / run_id)
+            except OSError as error:  # a full disk takes no new status, but whoever is at work hears of it
+                problem = problem or error
+                continue
+            if by:
+                plain_log.info("run stopped", home=self.home, run=run_id, by=by)
+        if problem:
+            raise problem
 
     def _stop(self, folder: Path) -> None:
         state = read_json(folder / "status.json").get("state")
@@ -114,9 +130,7 @@ class RunKeeper(RunReader):
         Raises:
             ValueError: if it is gone for good.
         """
-        with self.queue.lock():
-            self._check_owner(self._deleted(run_id), owner)
-            put_back(self.root, run_id)
+        self._bring_back(run_id, lambda folder: self._check_owner(folder, owner))
 
     @told()
     def restore_for_teacher(self, run_id: str) -> None:
@@ -125,20 +139,24 @@ class RunKeeper(RunReader):
         Raises:
             ValueError: if it is gone for good.
         """
-        with self.queue.lock():
-            self._deleted(run_id)
-            put_back(self.root, run_id)
+        self._bring_back(run_id, lambda folder: None)
 
-    def _deleted(self, run_id: str) -> Path:
+    def _bring_back(self, run_id: str, check: Callable[[Path], None]) -> None:
         folder = aside(self.root, run_id)
-        if not folder.is_dir():
-            raise ValueError(say("gone_for_good", minutes=UNDO_SECONDS / 60))
-        return folder
+        with self.queue.lock():
+            try:
+                if not folder.is_dir():
+                    raise FileNotFoundError(folder)
+                check(folder)
+                put_back(self.root, run_id)
+            except FileNotFoundError as error:  # or a server that begins sweeps at this very moment
+                raise ValueError(say("gone_for_good", minutes=UNDO_SECONDS / 60)) from error
 
     def _let_go(self, folder: Path, *, unless_total: int | None = None) -> None:
         """Have the worker of a paused run leave, and wait until it has; other runs are left alone."""
         with self.queue.lock():
-            if unless_total == read_json(folder / "run.json")["train"]["steps"]:
+            self.queue.folder(folder.name)  # somebody else may have deleted it meanwhile
+            if unless_total and unless_total == read_json(folder / "run.json")["train"]["steps"]:
                 return
             status = read_json(folder / "status.json")
             if status.get("state") != "paused":

@@ -120,9 +120,11 @@ class RunReader:
         """All records of a run in order; after a resume none is there twice."""
         with self._mutex:
             offset, records = self._histories.pop(run_id, (0, []))
-            new, offset = self.metrics(run_id, offset)
+            new, end = self.metrics(run_id, offset)
+            if end < offset:  # the file is gone: what comes next begins anew
+                records = []
             merge_records(records, new)
-            self._histories[run_id] = (offset, records)  # now the newest entry
+            self._histories[run_id] = (end, records)  # now the newest entry
             while len(self._histories) > HISTORIES:
                 self._histories.pop(next(iter(self._histories)))
             return list(records)

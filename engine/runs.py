@@ -5,6 +5,7 @@ outlives a page change, a closed tab and a restarted server. What lies in it: se
 """
 
 import os
+import shutil
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -124,12 +125,21 @@ class RunStore(RunKeeper):
             raise ValueError(say("too_many_active", n=len(alive), most=MOST_ACTIVE))
         if len(there) + n_new > MOST_RUNS:
             raise ValueError(say("too_many_kept", n=len(there), most=MOST_RUNS))
-        for spec, size in zip(specs, sizes, strict=True):
-            key = spec_hash(spec)
-            if key not in alive:
-                queued = {"state": "queued", "queued_at": time.time()}
-                alive[key] = make_folder(self.root, spec, owner, size, queued)
-                plain_log.info("run queued", home=self.home, run=alive[key], steps=spec.train.steps)
+        made: Names = []
+        try:
+            for spec, size in zip(specs, sizes, strict=True):
+                key = spec_hash(spec)
+                if key not in alive:
+                    queued = {"state": "queued", "queued_at": time.time()}
+                    alive[key] = make_folder(self.root, spec, owner, size, queued)
+                    made.append(alive[key])
+        except BaseException:  # a disk that became full: none of them has begun yet
+            for run_id in made:
+                shutil.rmtree(self.root / run_id, ignore_errors=True)
+            raise
+        for run_id in made:
+            steps = self.queue.settings(run_id)["train"]["steps"]
+            plain_log.info("run queued", home=self.home, run=run_id, steps=steps)
         self.queue.pump()
         return [alive[spec_hash(spec)] for spec in specs]
 

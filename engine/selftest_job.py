@@ -33,6 +33,7 @@ class Job:
         total: how many there will be; 0 before the process has said so.
         at: the check that is being carried out, "" between two.
         ended: seconds since 1970; None while it goes on.
+        over: when that was by time.monotonic(), a clock that nobody sets.
     """
 
     began: float
@@ -40,6 +41,7 @@ class Job:
     total: int = 0
     at: str = ""
     ended: float | None = None
+    over: float = 0.0
     process: "subprocess.Popen[str] | None" = field(default=None, repr=False)
 
     @property
@@ -66,9 +68,7 @@ def last() -> Job | None:
 
 def pause() -> float:
     """Seconds until the next may begin; 0 if it may."""
-    if _last is None or _last.ended is None:
-        return 0.0
-    return min(PAUSE, max(0.0, _last.ended + PAUSE - time.time()))
+    return 0.0 if _last is None else max(0.0, _last.over + PAUSE - time.monotonic())
 
 
 def start(*, longest: float = LONGEST, command: list[str] | None = None) -> Job:
@@ -102,6 +102,7 @@ def _follow(job: Job, longest: float, command: list[str]) -> None:
     except (OSError, ValueError, LookupError, TypeError, RuntimeError) as error:  # or it spoke nonsense
         _fail(job, Fact("refused", {"kind": plain_log.kind_of(error)}))
     finally:
+        job.over = time.monotonic()
         job.at, job.ended, _last = "", time.time(), job
 
 

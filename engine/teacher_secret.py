@@ -6,6 +6,7 @@ kept of a try is that it was wrong, and when.
 """
 
 import hashlib
+import ipaddress
 import os
 import secrets
 import threading
@@ -141,7 +142,8 @@ class Guard:
         Args:
             typed: what they gave.
             session: who they are, as far as the server knows.
-            address: from where they come; "" for the machine itself.
+            address: from where they come; "" for the machine itself. Of IPv6 the first 64 bits count, which
+                are one house: whoever has it may choose the others.
             browser: a word that only this browser knows, or a fingerprint of it; "" if it has none.
 
         Raises:
@@ -149,7 +151,7 @@ class Guard:
             WrongSecretError: one sentence, if it is not the secret.
             ValueError: as `secret_of`.
         """
-        kept = _digest(secret_of(self.home))
+        kept, address = _digest(secret_of(self.home)), _network(address)
         with self._lock:
             now = self._clock()
             if (left := self._wait(session, address, (kept, browser), now)) > 0:
@@ -185,6 +187,21 @@ class Guard:
         if len(self._together) == MOST_TOGETHER and now - self._together[0] < WINDOW:
             pauses.append(lately[-1] + WINDOW - now)
         return max(pauses)
+
+
+def _network(address: str) -> str:
+    """Who is behind an address.
+
+    >>> _network("10.0.0.5"), _network("2001:db8:1:2:3::4"), _network("::ffff:10.0.0.5"), _network("a proxy")
+    ('10.0.0.5', '2001:db8:1:2::', '10.0.0.5', 'a proxy')
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    return str(found.ipv4_mapped or ipaddress.IPv6Address(int(found) >> 64 << 64))
 
 
 def _remember(kept: dict[Any, Any], key: Any, value: Any, most: int) -> None:

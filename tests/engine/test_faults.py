@@ -1,5 +1,6 @@
 """What goes wrong outside the program: full disks, closed folders, dead workers, power cuts, clocks."""
 
+import builtins
 import errno
 import os
 import time
@@ -7,7 +8,7 @@ import time
 import pytest
 
 from engine import dead_runs, folders, processes, retention, run_bin, run_session
-from engine.checkpoint_list import newest_checkpoint
+from engine.checkpoint_list import list_checkpoints, newest_checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.folders import NotKept, read_json, room_problem, told, why_not
 from engine.progress import ProgressStore
@@ -239,6 +240,73 @@ def test_the_newest_checkpoint_is_found_where_its_writer_died_while_it_was_repla
     newest = newest_checkpoint(store.root / run_id)[1]
     os.replace(newest, newest.with_name(f".{newest.name}.old"))
     assert newest_checkpoint(store.root / run_id) == (10, newest)
+
+
+def test_a_reader_who_puts_an_old_checkpoint_back_does_not_stop_its_writer(tmp_path, monkeypatch):
+    """The writer is between its two steps: the reader believes that it died there."""
+    parent, replace = tmp_path / "checkpoints", os.replace
+    folder = parent / "0000010"
+    folders.write_folder(folder, {"a": b"old"})
+
+    def watched(old, new):
+        if new == folder and old.name.startswith(".0000010.new"):
+            list_checkpoints(tmp_path)
+            monkeypatch.undo()
+        replace(old, new)
+
+    monkeypatch.setattr(os, "replace", watched)
+    folders.write_folder(folder, {"a": b"new"})
+    assert (folder / "a").read_bytes() == b"new"
+    assert [path.name for path in parent.iterdir()] == ["0000010"]
+
+
+def test_a_folder_that_cant_take_its_place_raises_and_the_old_one_stays(tmp_path, monkeypatch):
+    folder, replace = tmp_path / "a", os.replace
+    folders.write_folder(folder, {"a": b"old"})
+
+    def refuse(old, new):
+        if ".new-" in str(old):
+            raise OSError(errno.EIO, "Input/output error")
+        replace(old, new)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(OSError, match="Input/output"):
+        folders.write_folder(folder, {"a": b"new"})
+    folders.recover(folder)
+    assert (folder / "a").read_bytes() == b"old"
+
+
+def test_a_curve_that_cant_be_read_for_a_moment_has_no_step_twice(store, monkeypatch):
+    run_id = store.create(spec(steps=10), "me")
+    train_here(store, run_id)
+    whole, opened = store.history(run_id), builtins.open
+
+    def too_many(*_, **__):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(builtins, "open", too_many)
+    assert store.history(run_id) == whole
+    monkeypatch.setattr(builtins, "open", opened)
+    assert store.history(run_id) == whole
+    file = store.root / run_id / "metrics.jsonl"
+    content = file.read_bytes()
+    file.unlink()
+    assert store.history(run_id) == []
+    file.write_bytes(content)
+    assert store.history(run_id) == whole
+
+
+@pytest.mark.parametrize("pid", ["a\0b", "self/status", "self", -1, True, 1.5, [1], {}, 10**400])
+def test_a_status_with_an_odd_process_is_that_of_a_dead_run(store, pid):
+    run_id = store.create(spec(), "me")
+    update_status(store.root / run_id, state="running", pid=pid, mark="1")
+    assert [info.state for info in store.list()] == ["failed"]
+
+
+def test_a_niceness_that_is_no_number_leaves_no_worker_behind(monkeypatch):
+    monkeypatch.setenv("LOUPE_NICE", "low")
+    assert processes.wanted_niceness() == processes.NICENESS
+    processes.yield_to_others(DEAD["pid"])
 
 
 # ---- clocks

@@ -115,6 +115,16 @@ def test_a_browser_that_was_right_waits_for_its_own_tries_alone(guard: Guard, cl
         guard.check(secret_of(guard.home), "wednesday", address="10.0.0.9", browser="the teacher's")
 
 
+def test_a_house_has_one_address_however_many_it_makes_up(guard: Guard) -> None:
+    """Whoever has an IPv6 line has 2^64 addresses, which share their first 64 bits."""
+    for i in range(teacher_secret.MOST_IN_WINDOW):
+        guess(guard, 1, f"2001:db8:1:2::{i:x}")
+    with pytest.raises(TooSoonError):
+        guard.check("again", "new", address="2001:db8:1:2:ffff::1")
+    with pytest.raises(WrongSecretError):
+        guard.check("once", "other", address="2001:db8:1:3::1")
+
+
 def test_many_addresses_together_have_a_try_a_minute_each(guard: Guard, clock: Clock) -> None:
     for i in range(teacher_secret.MOST_TOGETHER):
         guess(guard, 1, f"10.0.{i // 250}.{i % 250}")

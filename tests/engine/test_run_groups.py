@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from engine.folders import read_json
+from engine.run_folder import make_folder
 from engine.runs import RunStore, update_status
 from tests.engine.small_runs import TEXT, spec, train_here
 
@@ -37,6 +38,21 @@ def test_all_or_none(waiting):
     with pytest.raises(ValueError, match="a row needs 65"):
         waiting.start_many([*seeds(2), spec(text=TEXT[:40], context=64)], "me")
     assert waiting.list() == []
+
+
+def test_none_is_left_of_a_set_that_fills_the_disk(waiting, monkeypatch):
+    made = []
+
+    def full_in_the_end(*given):
+        if len(made) == 2:
+            raise OSError(28, "No space left on device")
+        made.append(make_folder(*given))
+        return made[-1]
+
+    monkeypatch.setattr("engine.runs.make_folder", full_in_the_end)
+    with pytest.raises(ValueError, match="is full"):
+        waiting.start_many(seeds(3), "me")
+    assert len(made) == 2 and waiting.list() == [] and list(waiting.root.iterdir()) == []
 
 
 def test_the_same_set_again_is_that_set(waiting):
@@ -96,6 +112,20 @@ def test_a_set_is_stopped_and_listed_by_its_name(waiting):
     assert waiting.info(alone).state == "queued"
     with pytest.raises(ValueError, match="Name the experiment"):
         waiting.stop_group("", "me")
+
+
+@pytest.mark.parametrize("how", ["owner", "teacher"])
+def test_on_a_full_disk_those_at_work_are_stopped_though_one_that_waits_cant_be(waiting, monkeypatch, how):
+    ids = waiting.start_many(seeds(3), "me")
+    update_status(waiting.root / ids[2], state="running")
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("engine.run_keeper.update_status", full)
+    with pytest.raises(ValueError, match="is full"):
+        waiting.stop_group("seeds", "me") if how == "owner" else waiting.stop_for_teacher(*ids)
+    assert (waiting.root / ids[2] / "stop").exists()
 
 
 def test_a_damaged_run_does_not_stop_the_others(waiting):

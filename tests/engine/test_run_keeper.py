@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 
 import pytest
@@ -115,6 +116,48 @@ def test_what_was_deleted_makes_way_when_the_disk_is_full_the_oldest_first(store
     for gone in ids[:2]:
         with pytest.raises(ValueError, match="gone for good"):
             store.restore(gone, "me")
+
+
+def test_a_deleted_run_that_somebody_else_removes_meanwhile_makes_no_error(store, monkeypatch):
+    kept, gone = (store.create(spec(), "me") for _ in range(2))
+    for run_id in (kept, gone):
+        store.delete(run_id, "me")
+    here = run_bin.folder_bytes
+
+    def removed_meanwhile(folder):
+        shutil.rmtree(run_bin.aside(store.root, gone), ignore_errors=True)
+        return here(folder)
+
+    monkeypatch.setattr(run_bin, "folder_bytes", removed_meanwhile)
+    assert run_bin.make_room(store.root, 1)
+
+
+def test_a_server_that_sweeps_while_a_run_is_brought_back_is_told_as_gone_for_good(store, monkeypatch):
+    run_id = store.create(spec(), "me")
+    store.delete(run_id, "me")
+
+    def swept(*_):
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr("engine.run_keeper.put_back", swept)
+    for bring_back in (lambda: store.restore(run_id, "me"), lambda: store.restore_for_teacher(run_id)):
+        with pytest.raises(ValueError, match="gone for good"):
+            bring_back()
+
+
+def test_the_teacher_can_delete_a_damaged_run(store):
+    run_id = store.create(spec(), "me")
+    (store.root / run_id / "run.json").write_text("{}")
+    store.delete_for_teacher(run_id)
+    assert store.unreadable() == []
+
+
+def test_two_who_delete_a_run_at_once_are_told_in_a_sentence(store, monkeypatch):
+    run_id = store.create(spec(), "me")
+    folder = store.root / run_id
+    monkeypatch.setattr(store, "_own", lambda *_: run_bin.put_aside(folder) or folder)
+    with pytest.raises(ValueError, match="There is no run"):
+        store.delete(run_id, "me")
 
 
 def test_what_is_half_removed_cant_be_brought_back(store, monkeypatch):
