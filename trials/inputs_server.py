@@ -126,22 +126,19 @@ async def opened(person: Person, page: str, query: list[tuple[str, str]]) -> Tab
     return tab
 
 
-def faults_of(tab: Tab, failures: list[str], *, forged: str = "") -> str:
+def faults_of(tab: Tab, failures: list[str]) -> str:
     """What is wrong with a page that was just drawn; "" if nothing.
 
     Args:
         tab: where.
         failures: of pages, as the server told them meanwhile.
-        forged: "value" if one was sent that the widget doesn't offer: Streamlit itself may refuse it; "kind"
-            if it was none that such a widget ever sends: what reads it may fail, without a traceback.
     """
     if any(len(one.stack_trace) for one in tab.all("exception")):
         return "a traceback is on the screen"
-    own = [one for one in failures if not (forged and " in streamlit/" in one)]
-    if own and forged != "kind":
-        return f"a page failed: {own[0][:200]}"
+    if failures:
+        return f"a page failed: {failures[0][:200]}"
     if boxes := tab.exceptions():
-        return "" if forged else f"a box with {boxes[0][:200]}"
+        return f"a box with {boxes[0][:200]}"
     if not tab.heading():
         return "no heading: the page ended early"
     return ""
