@@ -3,8 +3,8 @@
 Without it runs are kept for ever. With it, a run that has ended, is not marked to be kept, and that nobody
 opened or changed for so many days, is deleted: at the earliest a day after it was first found to be due. So a
 clock that was wrong for a moment, or a server that was off all summer, deletes nothing that was not said
-beforehand. That day has to have passed: where the clock moved by more than this machine was on, or nobody
-looked for some days, it begins anew.
+beforehand. That day has to have passed: it begins anew where the clock moved by more than this machine was
+on, and where a machine that was off meanwhile, or can't tell, was not looked after for some days.
 """
 
 import json
@@ -24,7 +24,7 @@ from engine.run_format import is_newer
 VARIABLE = "LOUPE_KEEP_DAYS"
 DAY = 86_400.0
 HOUR = 3600.0
-LONGEST_PAUSE = 3 * DAY  # between two looks; after more, what was said is long forgotten, or a clock was set
+LONGEST_PAUSE = 3 * DAY  # between two looks of a machine that was off: after more, a clock may have been set
 WARNING = DAY - HOUR  # from when a run is found due until it is deleted; looked for once a day
 ENDED = ("stopped", "finished", "failed")
 OPENED = "opened"  # a file in a run's folder whose time says when somebody last looked at it
@@ -111,11 +111,9 @@ def _uptime() -> dict[str, Any]:
 def _went_on(record: Mapping[str, Any], now: float) -> bool:
     """Whether the time since the last look has passed as the clock says."""
     passed, uptime = now - _number(record.get("looked")), _uptime()
-    if not 0 <= passed <= LONGEST_PAUSE:
-        return False
-    if not uptime or uptime["boot"] != record.get("boot"):
-        return True  # as far as anybody can tell
-    return abs(passed - (uptime["uptime"] - _number(record.get("uptime")))) < HOUR
+    if uptime and uptime["boot"] == record.get("boot"):
+        return abs(passed - (uptime["uptime"] - _number(record.get("uptime")))) < HOUR
+    return 0 <= passed <= LONGEST_PAUSE  # as far as anybody can tell
 
 
 def _keep(file: Path, record: dict[str, Any]) -> None:

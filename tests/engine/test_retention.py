@@ -184,6 +184,16 @@ def test_after_a_summer_without_a_look_the_day_of_warning_begins_anew(home, at, 
     assert look(home) == [run_id]
 
 
+def test_a_server_that_a_class_visits_once_a_week_deletes_as_well(home, at, monkeypatch) -> None:
+    """It was on all the time, and knows that the days have passed."""
+    monkeypatch.setattr(retention, "_uptime", lambda: {"boot": "b", "uptime": time.time() - NOW + 5})
+    run_id = run_of(home)
+    at(31)
+    assert look(home) == [] and there(home, run_id)
+    at(38)
+    assert look(home) == [run_id]
+
+
 def test_a_day_passes_between_two_looks(home, at) -> None:
     run_of(home)
     assert retention.is_due(home)
