@@ -7,6 +7,7 @@ exit status is 0 if all parts ran and every promise was kept.
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -58,10 +59,27 @@ def in_own_process(name: str, options: Options) -> Part | str:
         answer = Path(folder) / "part.json"
         given = [f"--{key}={value}" for key, value in asdict(options).items() if key != "toy"]
         command = [sys.executable, "-m", "trials", "--only", name, "--answer", str(answer), *given]
-        done = subprocess.run([*command, *(["--toy"] if options.toy else [])], cwd=ROOT)
+        command += ["--toy"] if options.toy else []
+        # In a session of its own: Ctrl-C comes here alone.
+        with subprocess.Popen(command, cwd=ROOT, start_new_session=True) as process:
+            try:
+                process.wait()
+            except BaseException:
+                process.terminate()  # it ends what it has started; the end of this block waits for it
+                raise
         if answer.exists():
             return Part.from_json(json.loads(answer.read_text("utf-8")))
-        return f"its process ended with status {done.returncode}"
+        return f"its process ended with status {process.returncode}"
+
+
+def leave_in_order() -> None:
+    """Let SIGTERM be an exit, so that a part first ends its servers, its workers and its disks."""
+
+    def leave(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would break into that
+        sys.exit("The trial was ended.")
+
+    signal.signal(signal.SIGTERM, leave)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -87,4 +105,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    leave_in_order()
     sys.exit(main())

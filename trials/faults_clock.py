@@ -17,8 +17,8 @@ from engine.runs import RunStore
 from trials.faults_kit import ME, Tally, at_work, ended, spec, wait_until, whole_run, wrong_at_end
 from trials.outcomes import Options
 
-DAY = 86_400.0
-SHIFTS = {"an hour back": -3600.0, "two years back": -730 * DAY, "five years ahead": 1826 * DAY}
+HOUR, DAY = 3600.0, 86_400.0
+SHIFTS = {"an hour back": -HOUR, "two years back": -730 * DAY, "five years ahead": 1826 * DAY}
 CLOCK = """
 import time
 from pathlib import Path
@@ -91,7 +91,7 @@ def _while_it_trains(store: RunStore, tally: Tally, shifts: dict[str, float]) ->
                 wrong = _not_alive(store, run_id)
                 for one in (run_id, next_id):
                     ended(store, one)
-                    wrong = wrong or wrong_at_end(store, one, whole)
+                    wrong = wrong or wrong_at_end(store, one, whole) or _not_set(store, one)
             finally:
                 store.close()
                 os.environ.pop("PYTHONPATH") if path is None else os.environ.update(PYTHONPATH=path)
@@ -110,6 +110,12 @@ def _has_begun(store: RunStore, run_id: str) -> bool:
 def _not_alive(store: RunStore, run_id: str) -> str:
     info = store.info(run_id)
     return "" if info.active or info.state == "finished" else f"it is said to be {info.state}: {info.message}"
+
+
+def _not_set(store: RunStore, run_id: str) -> str:
+    """Whether the worker's clock jumped as well, which its last words tell: else there was no fault."""
+    apart = abs(store.queue.status(run_id)["updated"] - time.time())
+    return "" if apart < HOUR / 2 else f"the worker's clock was {apart:,.0f} s from that of the server"
 
 
 def _while_it_is_kept(store: RunStore, tally: Tally) -> None:

@@ -79,7 +79,7 @@ def fill(home: Path, left: int = 0) -> Path:
 
 def full(options: Options) -> Tally:
     """It fills up while runs are trained, while things are kept, and before a run begins."""
-    tally, dice = Tally("disk full"), random.Random(options.seed)
+    tally, dice, stopped = Tally("disk full"), random.Random(options.seed), 0
     with small_disk() as home:
         if home is None:
             tally.left_out = LEFT_OUT
@@ -87,7 +87,7 @@ def full(options: Options) -> Tally:
         with at_work(home) as store:
             for i in range(1 if options.toy else 8):
                 left = dice.choice((0, 0, 4096, 12_288, 40_960))
-                _while_it_trains(store, tally, left, dice.randrange(1, 30), i)
+                stopped += _while_it_trains(store, tally, left, dice.randrange(1, 30), i)
             _before_it_begins(store, tally)
             for name, (keep, read) in _kept(home).items():
                 _while_kept(home, tally, name, keep, read)
@@ -97,11 +97,13 @@ def full(options: Options) -> Tally:
             _on_the_page(home, tally)
     return tally.promise(
         "A full disk loses nothing: it is said in a sentence, the newest checkpoint loads, and once there is "
-        "room the run goes on to the same losses bit for bit"
+        "room the run goes on to the same losses bit for bit",
+        f"{stopped} runs had to stop in the middle" if stopped else "no run had to stop",
     )
 
 
-def _while_it_trains(store: RunStore, tally: Tally, left: int, records: int, seed: int) -> None:
+def _while_it_trains(store: RunStore, tally: Tally, left: int, records: int, seed: int) -> bool:
+    """Gives whether it had to stop; one that needs no more room may end."""
     whole = whole_run(store, **SLOW, seed=seed)
     run_id = store.start(spec(**SLOW, seed=seed), ME)
     file = store.root / run_id / "metrics.jsonl"
@@ -109,7 +111,7 @@ def _while_it_trains(store: RunStore, tally: Tally, left: int, records: int, see
     ballast = fill(store.home, left)
     info = ended(store, run_id)
     wrong = wrong_after(info.folder, store.root / whole)
-    if info.state != "finished":  # it may have needed no more room
+    if info.state != "finished":
         said = "disk" in info.message and "full" in info.message
         wrong = wrong or (
             "" if said and info.can_resume else f"the page says of the full disk: {info.message}"
@@ -122,6 +124,7 @@ def _while_it_trains(store: RunStore, tally: Tally, left: int, records: int, see
     tally.count(wrong or wrong_at_end(store, run_id, whole))
     for one in (run_id, whole):
         shutil.rmtree(store.root / one)
+    return info.state != "finished"
 
 
 def _resumed_in_vain(store: RunStore, run_id: str) -> str:
@@ -200,21 +203,21 @@ def _use_it(home: Path, store: RunStore, open_: Browser, tally: Tally) -> None:
     ballast = fill(home)
     ended(store, broken)
     for name in PAGES:
-        tally.count(open_(name).wrong())
+        tally.look(open_(name).wrong())
     page = open_("training", run=broken)
     tally.count(_says(page, "is full") or _can(page, "training_resume"))
     page.press("training_start")
-    tally.count(page.wrong() or _says(page, "is full"))
+    tally.look(page.wrong() or _says(page, "is full"))
     page.press("training_resume")
-    tally.count(page.wrong() or _says(page, "is full"))
+    tally.look(page.wrong() or _says(page, "is full"))
     page.press(f"training_delete_yes_{run_id}")
-    tally.count(page.wrong())
+    tally.look(page.wrong())
     ballast.unlink()
     page.again()
-    tally.count(_can(page, "training_resume"))
+    tally.look(_can(page, "training_resume"))
     page.press("training_resume")
     went = wait_until(lambda: store.info(broken).state == "running")
-    tally.count("" if went else f"with room again it is {store.info(broken).state}")
+    tally.look("" if went else f"with room again it is {store.info(broken).state}")
     store.stop(broken, ME)
     ended(store, broken)
 
@@ -265,13 +268,13 @@ def _refuses(home: Path) -> str:
 def _pages_of_a_closed_folder(home: Path, tally: Tally, run_id: str) -> None:
     with running(str(home)) as app, browser(app.url) as open_:
         for name in PAGES:
-            tally.count(open_(name).wrong())
+            tally.look(open_(name).wrong())
         page = open_("training", **({"run": run_id} if run_id else {}))
         tally.count(_says(page, "written to"))
         page.press("training_start")
-        tally.count(page.wrong() or _says(page, "written to"))
+        tally.look(page.wrong() or _says(page, "written to"))
         mount(home, "remount,rw")
         page.press("training_start")
         with at_work(home) as store:
             begun = any(info.active for info in store.list())
-            tally.count(page.wrong() or ("" if begun else "Start does nothing once it can be written"))
+            tally.look(page.wrong() or ("" if begun else "Start does nothing once it can be written"))

@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from engine.checkpoint_list import list_checkpoints
@@ -142,15 +143,17 @@ def _at_drawn_moments(store: RunStore, tally: Tally, dice: random.Random, n: int
         _wait_for(store, run_id, begin + dice.randrange(1, 9))
         time.sleep(dice.random() * 0.03)
         pid = worker_of(folder)
-        if not store.info(run_id).active:
+        if not pid or not store.info(run_id).active:
             break
-        kill(pid)
-        ended(store, run_id)
+        with suppress(ProcessLookupError):
+            kill(pid)
+        if ended(store, run_id).state != "failed":
+            break  # it had just ended: no blow fell
         tally.count(wrong_after(folder, store.root / whole) or _damaged(folder))
     if store.info(run_id).state != "finished":
         store.resume(run_id, ME)
         ended(store, run_id)
-    tally.count(wrong_at_end(store, run_id, whole))
+    tally.look(wrong_at_end(store, run_id, whole))
 
 
 def _n_records(folder: Path) -> int:

@@ -36,6 +36,7 @@ class Tally:
     Attributes:
         kind: its name in the report's table.
         injected, survived: how many there were, and after how many all was as promised.
+        looks: how often it was looked besides, at pages and runs, whether all is well.
         checks: the promises.
         faults: what went wrong, a sentence each.
         left_out: why a part of it was not tried; "" if all was.
@@ -44,23 +45,29 @@ class Tally:
     kind: str
     injected: int = 0
     survived: int = 0
+    looks: int = 0
     checks: list[Check] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     left_out: str = ""
 
-    def count(self, wrong: str = "", n: int = 1) -> None:
+    def count(self, wrong: str = "") -> None:
         """One more fault: survived if nothing is wrong."""
-        self.injected += n
-        if wrong:
-            self.faults.append(wrong)
-        else:
-            self.survived += n
+        self.injected += 1
+        self.survived += not wrong
+        self.faults += [wrong] if wrong else []
+
+    def look(self, wrong: str) -> None:
+        """One more look after faults that were counted."""
+        self.looks += 1
+        self.faults += [wrong] if wrong else []
 
     def promise(self, what: str, seen: str = "") -> "Tally":
         """Close it with its promise; what went wrong first is part of what was seen."""
         first = f"; first: {self.faults[0]}" if self.faults else ""
-        told = f"{self.survived:,} of {self.injected:,} survived{first}" + (f"; {seen}" if seen else "")
-        self.checks.append(Check(what, told, self.injected > 0 and self.survived == self.injected))
+        looks = f"; {self.looks:,} looks besides" if self.looks else ""
+        told = f"{self.survived:,} of {self.injected:,} survived{looks}{first}"
+        told += f"; {seen}" if seen else ""
+        self.checks.append(Check(what, told, self.injected > 0 and not self.faults))
         return self
 
 

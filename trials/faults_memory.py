@@ -46,7 +46,7 @@ def trial(options: Options) -> Tally:
         if os.path.exists("/proc/self/status"):
             for megabytes in (400,) if options.toy else (60, 200, 400, 800):
                 tally.count(_bound(store, megabytes))
-            tally.count(_normal_afterwards(store, whole))
+            tally.look(_normal_afterwards(store, whole))
         else:
             tally.left_out = "this system does not tell how much memory a process has"
         tally.count(_killed(store))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.app import FLAGS, chromium_path, running
 from engine.runs import RunStore
-from trials.faults_kit import Tally, curve, ended, wait_until
+from trials.faults_kit import Tally, at_work, curve, ended, wait_until
 from trials.outcomes import Options
 from ui.link_address import link
 
@@ -48,13 +48,17 @@ def trial(options: Options) -> Tally:
         return tally
     from playwright.sync_api import sync_playwright
 
-    with tempfile.TemporaryDirectory() as home, running(home) as app, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home,
+        at_work(home) as store,
+        running(home) as app,
+        sync_playwright() as playwright,
+    ):
         window = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         context = window.new_context(viewport={"width": 1280, "height": 800})
         context.add_init_script(LINES)
         page = context.new_page()
         page.set_default_timeout(MINUTE * 1000)
-        store = RunStore(home)
         page.goto(link(app.url, "training", {"set": json.dumps({"training_steps": STEPS})}))
         run_id = _started(page, store)
         page.get_by_text("More settings").click()
@@ -82,7 +86,6 @@ def trial(options: Options) -> Tally:
         steps = [point["step"] for point in curve(info.folder) if point["kind"] == "step"]
         told["the curve has a gap"] = steps == list(range(1, info.step + 1))
         told["the run can't be stopped from the page"] = info.state == "stopped"
-        store.close()
         window.close()
     tally.count(", ".join(why for why, fine in told.items() if not fine))
     return tally.promise(

@@ -36,7 +36,7 @@ def trial(options: Options) -> Tally:
         with running(home) as app, browser(app.url) as open_:
             page = open_("training")
             page.press("training_start")
-            tally.count(page.wrong())
+            tally.look(page.wrong())
             (first,) = store.list()
             store.stop(first.id, ME)
             ended(store, first.id)
@@ -44,32 +44,32 @@ def trial(options: Options) -> Tally:
             run_id = store.create(spec(**LONG), ME)
             page = open_("training", run=run_id)
             page.press("training_resume")  # the server itself starts the worker
-            tally.count(page.wrong() or _moves(store, run_id))
+            tally.look(page.wrong() or _moves(store, run_id))
             kill(app.process.pid)
             app.process.wait()
         tally.count(_moves(store, run_id))  # nobody looks, and it goes on
         with running(home) as app, browser(app.url) as open_:
             page = open_("training", run=run_id)
-            tally.count(_followed(store, run_id, page) or _alone(run_id, home))
+            tally.look(_followed(store, run_id, page) or _alone(run_id, home))
             page.press("training_pause") if page.button("training_pause") else None
             wait_until(lambda: store.info(run_id).state == "paused")
             page.again()
             page.press("training_resume")
-            tally.count(page.wrong() or _moves(store, run_id) or _alone(run_id, home))
+            tally.look(page.wrong() or _moves(store, run_id) or _alone(run_id, home))
             _kill_both(app, store, run_id)
         with running(home) as app, browser(app.url) as open_:
             page = open_("training", run=run_id)
             said = "was killed" in page.words() and page.button("training_resume")
             tally.count("" if said else f"after both died the page says: {page.words()[:300]}")
             page.press("training_resume")
-            tally.count(page.wrong() or _moves(store, run_id) or _alone(run_id, home))
+            tally.look(page.wrong() or _moves(store, run_id) or _alone(run_id, home))
             page.again()
             page.press("training_stop")
             info = ended(store, run_id)
             page.again()
             again = info.state == "stopped" and page.button("training_resume")
-            tally.count("" if again else f"Stop leaves it {info.state}")
-            tally.count(broken_checkpoint(info.folder) or _twice(info.folder))
+            tally.look("" if again else f"Stop leaves it {info.state}")
+            tally.look(broken_checkpoint(info.folder) or _twice(info.folder))
     return tally.promise(
         "A new server finds the run, the page follows it, there is never a second worker on it, and the "
         "curve has no step twice"

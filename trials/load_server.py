@@ -33,12 +33,22 @@ def standing(app: App) -> Standing:
 
 
 def end_all(home: str) -> None:
-    """Kill what still works on a data folder: after a trial that was itself ended, runs would go on."""
+    """Kill what still works on a data folder: after a trial, above all one that was itself ended."""
     wanted = f"LOUPE_HOME={home}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if wanted in (folder / "environ").read_bytes().split(b"\0") and int(folder.name) != os.getpid():
                 os.kill(int(folder.name), signal.SIGKILL)
+
+
+def named(command: bytes) -> str:
+    r"""A command line as the system gives it, without folders: those of one machine are nobody's business.
+
+    >>> named(b"/usr/bin/python3\0-m\0engine.worker\0")
+    'python3 -m engine.worker'
+    """
+    parts = command.decode(errors="replace").split("\0")
+    return " ".join(Path(part).name if part.startswith("/") else part for part in parts).strip()
 
 
 def processes(home: str, without: int = 0) -> list[str]:
@@ -51,8 +61,7 @@ def processes(home: str, without: int = 0) -> list[str]:
             mine = wanted in (folder / "environ").read_bytes().split(b"\0")
             zombie = fields[0] == "Z" and int(fields[1]) in (without, os.getpid())
             if (mine or zombie) and int(folder.name) not in (without, os.getpid()):
-                said = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-                found.append(said or f"a zombie, {folder.name}")
+                found.append(named((folder / "cmdline").read_bytes()) or f"a zombie, {folder.name}")
     return sorted(found)
 
 

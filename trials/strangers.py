@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.app import App, chromium_path, running
 from trials import strangers_browser, strangers_guess, strangers_limits, strangers_wire, strangers_words
+from trials.load_server import end_all
 from trials.outcomes import Check, Options, Part
 from trials.strangers_people import Spy, settle
 
@@ -46,7 +47,7 @@ async def two_people(app: App, word: str, toy: bool) -> list[Check]:
     things = settle(app.home, word)
     async with Spy(app.url, word) as owner, Spy(app.url) as stranger:
         widgets, offered = await strangers_guess.owners_widgets(owner, things)
-        checks = [await strangers_guess.read(stranger, things, toy)]
+        checks = [await strangers_guess.read(stranger, owner, things, toy)]
         checks += await strangers_guess.act(stranger, app.home, things, widgets)
         checks.append(await strangers_guess.files(stranger, owner, offered, things))
         checks.append(await strangers_guess.other_words(stranger, app.home, things))
@@ -75,8 +76,11 @@ def trial(options: Options) -> Part:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a worker may just be leaving
         checks += strangers_limits.guesses(Path(folder) / "guesses")
         checks.append(strangers_limits.queue(f"{folder}/queue"))
-        with running(f"{folder}/home") as app:
-            checks += asyncio.run(_all(app, options.toy))
+        try:
+            with running(f"{folder}/home") as app:
+                checks += asyncio.run(_all(app, options.toy))
+        finally:
+            end_all(f"{folder}/home")  # a run that Start began would go on
     notes = ["What a link shows to others is a table in docs/serving.md."]
     if options.toy or not chromium_path():
         notes.append("Without Chromium: whether a text runs was judged by what was sent alone.")

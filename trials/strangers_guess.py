@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
+from typing import Any
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -71,8 +72,8 @@ def leaked(things: Things, said: bytes) -> list[str]:
     return [name for name, written in words_of(things).items() if written in said]
 
 
-async def read(spy: Spy, things: Things, toy: bool) -> Check:
-    """Open every link that names what isn't theirs."""
+async def read(spy: Spy, owner: Spy, things: Things, toy: bool) -> Check:
+    """Open every link that names what isn't theirs; the owner has opened theirs."""
     tried, models, errors = 0, 0, list[str]()
     tab: Listener | None = None
     for page, query in links(things, toy):
@@ -86,9 +87,11 @@ async def read(spy: Spy, things: Things, toy: bool) -> Check:
         ", ".join(found) or "nothing private"
     )
     seen += f", the model chosen {models} times, {len(errors)} errors on the screen"
+    shown = leaked(things, owner.said())  # else all of this would prove nothing
+    seen += f"; the owner is shown: {', '.join(shown) or 'nothing'}"
     return Check(
         "Who knows all ids of others reads no text, vocabulary, name or word of theirs, nor uses their model",
-        seen, not (found or models or errors),
+        seen, not (found or models or errors) and {"the text", "the vocabulary"} <= {*shown},
     )  # fmt: skip
 
 
@@ -200,26 +203,38 @@ async def other_words(spy: Spy, home: str, things: Things) -> Check:
     return Check(what, seen, not mine and not gone and not found and right)
 
 
-async def files(spy: Spy, owner: Spy, files_of: list[str], things: Things) -> Check:
-    """Ask for the owner's downloads by guesses at their names, in a session of one's own."""
-    tab = await spy.listen("training", watch="runs", run=things.run)
-    guesses = [things.run, f"{things.run}.zip", things.vocabulary, things.text, "0" * 32, "../runs", ""]
-    answers = []
-    for i, guess in enumerate(guesses):
+async def _given(tab: Listener, session: str, names: list[str]) -> tuple[int, int]:
+    """Ask for files by their names, as if in some session; how many answers there were, and files."""
+    before, kind = len(tab.heard), "backend_operation_response"
+    for i, name in enumerate(names):
         message = BackMsg()
         message.backend_operation_request.request_id = f"r{i}"
-        message.backend_operation_request.session_id = owner.listeners[0].session
-        message.backend_operation_request.deferred_file.file_id = guess
+        message.backend_operation_request.session_id = session
+        message.backend_operation_request.deferred_file.file_id = name
         await tab.send(message)
-    await tab.forge()
-    for heard in tab.heard:
-        if heard.WhichOneof("type") == "backend_operation_response":
-            answers.append(heard.backend_operation_response)
-    given = [a for a in answers if a.deferred_file.url]
+    answers: list[Any] = []
+    for _ in range(5):  # an answer may come after the page's own; a request that is refused has none
+        await tab.forge()
+        answers = [getattr(one, kind) for one in tab.heard[before:] if one.WhichOneof("type") == kind]
+        if len(answers) == len(names):
+            break
+    return len(answers), sum(bool(answer.deferred_file.url) for answer in answers)
+
+
+async def files(spy: Spy, owner: Spy, files_of: list[str], things: Things) -> Check:
+    """Ask for the owner's downloads by guesses at their names, in one's own session and in the owner's."""
+    tab = await spy.listen("training", watch="runs", run=things.run)
+    guesses = [things.run, f"{things.run}.zip", things.vocabulary, things.text, "0" * 32, "../runs", ""]
+    theirs = await owner.listen("training", watch="runs", run=things.run)
+    answered, given = await _given(tab, tab.session, guesses)
+    in_theirs = (await _given(tab, theirs.session, [*guesses, *files_of]))[1]
+    names = [one.deferred_file_id for one in theirs.all("download_button") if one.deferred_file_id]
+    right = (await _given(theirs, theirs.session, names))[1]  # else all of this would prove nothing
     offered = [name for name in files_of if name and name.encode() in spy.said()]
     return Check(
         "Files that a page offers have names that nobody else is told or can guess",
-        f"{len(guesses)} names guessed, {len(given)} files given; of {len(files_of)} names of the owner "
-        f"{len(offered)} reached the stranger",
-        bool(files_of) and not given and not offered,
+        f"{len(guesses)} names guessed, {answered} answered, {given} files given, {in_theirs} in the owner's "
+        f"session; of {len(files_of)} names of the owner {len(offered)} reached the stranger; the owner is "
+        f"given {right}",
+        bool(files_of) and answered > 0 and not given and not in_theirs and not offered and right > 0,
     )

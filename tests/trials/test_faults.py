@@ -1,6 +1,6 @@
 """The faults at their smallest size: every promise is kept, and a broken one is seen."""
 
-from trials import faults, faults_bytes, faults_clock, faults_disk, faults_kill, faults_memory
+from trials import faults, faults_bytes, faults_clock, faults_disk, faults_kill, faults_kit, faults_memory
 from trials.faults_bytes import Subject, cut, cuts
 from trials.faults_kit import Tally, broken_curve, whole_run
 from trials.faults_record import crashes, recorded, tree_of
@@ -78,3 +78,21 @@ def test_a_curve_with_a_gap_or_a_step_twice_is_seen(tmp_path):
     for wrong in (lines[:at] + lines[at + 1 :], lines[: at + 1] + lines[at:]):
         file.write_bytes(b"".join(wrong))
         assert "not each once" in broken_curve(store.root / one, store.root / whole)
+
+
+def test_looks_are_no_faults_and_one_that_finds_something_breaks_the_promise():
+    tally = Tally("disk full")
+    tally.count()
+    tally.look("")
+    assert tally.promise("It is well").checks[0].kept and (tally.injected, tally.survived) == (1, 1)
+    tally.look("/tokens is empty")
+    check = tally.promise("It is well").checks[-1]
+    assert not check.kept and check.seen == "1 of 1 survived; 2 looks besides; first: /tokens is empty"
+
+
+def test_a_clock_that_never_jumped_is_seen(monkeypatch):
+    monkeypatch.setattr(faults_clock, "CLOCK", "")
+    tally = Tally("clock")
+    with faults_kit.at_work() as store:
+        faults_clock._while_it_trains(store, tally, {"an hour back": -3600.0})
+    assert "the worker's clock was" in tally.faults[0]

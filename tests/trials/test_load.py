@@ -17,7 +17,7 @@ from trials.load import Seen
 from trials.load_log import Log, line, percentile
 from trials.load_people import Trainer
 from trials.load_queue import Watch, damage
-from trials.load_server import Standing
+from trials.load_server import Standing, named
 from trials.outcomes import Options
 
 
@@ -163,3 +163,11 @@ def test_a_wrong_place_is_seen(tmp_path: Path, words: str, places: set[int | Non
     trainer = Trainer("http://x", log, random.Random(1), 0.0, 1.0, queue=RunQueue(tmp_path))
     trainer.compare_place(Page("Stories", words), places)  # type: ignore[arg-type]
     assert bool(log.wrong_places) is wrong
+
+
+def test_no_folder_of_this_machine_stands_in_the_report() -> None:
+    assert named(b"/home/me/venv/bin/python\0-m\0engine.worker\0") == "python -m engine.worker"
+    assert named(b"") == ""
+    report = Path(__file__).parents[2] / "docs" / "trials.md"
+    assert "/bin/python" not in report.read_text("utf-8")
+    assert "/bin/python" not in report.with_suffix(".json").read_text("utf-8")

@@ -1,10 +1,14 @@
 """The report keeps the newest outcome of each part, and says when a promise is broken."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 import trials.__main__ as command
+from tests.engine.small_runs import wait_for
 from trials.outcomes import Check, Options, Part
 from trials.report import lines, merge
 
@@ -56,3 +60,34 @@ def test_parts_that_do_not_exist_are_refused(capsys):
     with pytest.raises(SystemExit):
         command.main(["--only", "load,weather"])
     assert "weather: parts are load, faults" in capsys.readouterr().err
+
+
+# In place of the load trial: something that has to be ended in order.
+PART = """
+import sys, time, types
+
+def trial(options):
+    folder = {folder!r}
+    try:
+        open(folder + "/begun", "w").close()
+        time.sleep(600)
+    finally:
+        time.sleep(0.3)
+        open(folder + "/cleaned", "w").close()
+
+sys.modules["trials.load"] = types.SimpleNamespace(trial=trial)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere to end a process is to kill it")
+def test_a_command_that_is_ended_lets_its_part_end_what_it_started(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(PART.format(folder=str(tmp_path)))
+    paths = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    asked = [sys.executable, "-m", "trials", "--only", "load"]
+    with subprocess.Popen(
+        asked, cwd=command.ROOT, env={**os.environ, "PYTHONPATH": paths}, stderr=subprocess.PIPE
+    ) as process:
+        wait_for((tmp_path / "begun").exists)
+        process.terminate()
+        process.communicate(timeout=60)
+    assert process.returncode != 0 and (tmp_path / "cleaned").exists()
