@@ -4,6 +4,8 @@ All pages of a server take turns in one process. Somebody who lets a model write
 for seconds, and five of them would leave a sixth to whoever only turns a control. So of all such
 work on the server only one piece is done at a time, and it rests as long as it had to wait for its turn:
 alone it never waits and never rests; in a crowd it leaves most of the processor to clicks, which are short.
+Nobody waits long: one piece may be a large model that reads a long text, which takes it a minute, and whoever
+waits can't even be told to stop.
 """
 
 import threading
@@ -14,18 +16,22 @@ from typing import TypeVar
 T = TypeVar("T")
 
 LEAST, MOST = 0.004, 0.05  # s: a wait that counts, and the longest rest
+PATIENCE = 0.5  # s: the longest wait for a turn
 FRAME = 0.05  # s between two pictures of something that grows: more are no use to the eye
 _TURN = threading.Lock()
 
 
 def one_at_a_time(steps: Iterator[T]) -> Iterator[T]:
-    """The same steps; while one of them is computed, no other such work is on this server."""
+    """The same steps; while one is computed, no other such work is on this server, up to `PATIENCE`."""
     while True:
-        with _TURN:
-            try:
-                step = next(steps)
-            except StopIteration:
-                return
+        mine = _TURN.acquire(timeout=PATIENCE)
+        try:
+            step = next(steps)
+        except StopIteration:
+            return
+        finally:
+            if mine:
+                _TURN.release()
         yield step
 
 

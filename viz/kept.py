@@ -19,7 +19,7 @@ from wording import language
 
 MOST = 160  # figures of all people together; a large one takes about half a megabyte
 P = ParamSpec("P")
-_figures: OrderedDict[Any, go.Figure] = OrderedDict()
+_figures: OrderedDict[bytes, go.Figure] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -31,7 +31,9 @@ def kept(draw: Callable[P, go.Figure]) -> Callable[P, go.Figure]:
 
     @wraps(draw)
     def answer(*args: P.args, **kwargs: P.kwargs) -> go.Figure:
-        asked = (draw.__module__, draw.__qualname__, language(), key_of(args), key_of(kwargs))
+        whole = (draw.__module__, draw.__qualname__, language(), key_of(args), key_of(kwargs))
+        # Of a large vocabulary the names alone are half a megabyte: only what stands for them is kept.
+        asked = hashlib.blake2b(repr(whole).encode(), digest_size=16).digest()
         with _lock:
             if asked in _figures:
                 _figures.move_to_end(asked)

@@ -88,6 +88,28 @@ def test_only_one_such_work_is_done_at_a_time() -> None:
     assert read == [list(range(20))] * 5, "nobody's steps are lost, or another's"
 
 
+def test_nobody_waits_for_a_step_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large model reads a long text: who lets a small one write goes on meanwhile, and both end."""
+    monkeypatch.setattr(courtesy, "PATIENCE", 0.02)
+    begun, over = threading.Event(), threading.Event()
+
+    def long():
+        begun.set()
+        assert over.wait(60), "the other one has waited for this one"
+        yield "read"
+
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.extend(one_at_a_time(long())))
+    reader.start()
+    assert begun.wait(60)
+    assert list(one_at_a_time(iter([1, 2, 3]))) == [1, 2, 3]
+    over.set()
+    reader.join()
+    assert read == ["read"]
+    assert courtesy._TURN.acquire(blocking=False), "whoever came without a turn gives none back"
+    courtesy._TURN.release()
+
+
 def test_an_error_in_a_step_is_told_and_lets_the_next_one_in() -> None:
     def steps():
         yield 1

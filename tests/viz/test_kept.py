@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+import viz.kept as module
 import wording
 from viz import distribution_bars
 from viz.kept import MOST, forget, kept, key_of
@@ -42,6 +43,19 @@ def test_the_same_arguments_are_drawn_once(drawn):
     assert draw(np.array([0.25, 0.75], dtype=np.float32), name="p") is not first
     assert draw(np.array([[0.25, 0.75]])[0], name="q") is not first
     assert len(asked) == 4
+
+
+def test_gaps_are_looked_up_too_and_a_key_takes_little_memory(drawn):
+    """NaN is equal to nothing, not even to itself; and the names of a vocabulary are 50,000."""
+    draw, asked = drawn
+    assert draw([float("nan"), 1.0]) is draw([np.nan, 1.0]) and len(asked) == 1
+    draw([0], name=[f"token {i}" for i in range(50_000)])
+    assert all(len(key) == 16 for key in module._figures)
+
+
+def test_zero_and_minus_zero_are_two_numbers_as_they_are_written(drawn):
+    draw, asked = drawn
+    assert draw([0.0]) is not draw([-0.0])
 
 
 def test_another_language_is_another_figure(drawn, monkeypatch):
