@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from engine import new_runs
-from engine.folders import room_problem
+from engine.folders import room_problem, told
 from engine.run_bin import UNDO_SECONDS
 from ui import resources, session
 from ui.lesson import literal
@@ -105,8 +105,9 @@ def attempt(action: str, run_id: str, **options: Any) -> None:
 
 def _attempt(action: str, run_id: str, **options: Any) -> bool:
     try:
-        getattr(resources.run_store(), action)(run_id, session.owner(), **options)
-    except (ValueError, OSError) as error:  # among these: it is somebody else's, the disk is full
+        with told():
+            getattr(resources.run_store(), action)(run_id, session.owner(), **options)
+    except ValueError as error:  # among these: it is somebody else's, the disk is full
         problem(str(error))
         return False
     return True

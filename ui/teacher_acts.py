@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from engine import new_runs
+from engine.folders import told
 from engine.run_bin import UNDO_SECONDS
 from ui import resources, run_choice, teacher_gate
 from ui.words import counted
@@ -41,11 +42,12 @@ def let_begin(allowed: bool) -> None:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """A disk that is full or can't be written becomes a sentence on the page."""
+    """What keeps it from being done becomes a sentence on the page: a full disk, a run that is gone."""
     try:
-        yield
-    except (ValueError, OSError) as error:
-        run_choice.problem(say("not_done", why=getattr(error, "strerror", None) or str(error)))
+        with told():
+            yield
+    except ValueError as error:
+        run_choice.problem(str(error))
 
 
 def delete(run_ids: Sequence[str]) -> None:
@@ -54,11 +56,8 @@ def delete(run_ids: Sequence[str]) -> None:
         return
     gone = []
     for run_id in run_ids:
-        try:
+        with _told():  # it may have been started again a moment ago, or its owner was quicker
             resources.run_store().delete_for_teacher(run_id)
-        except (ValueError, OSError) as error:  # it was started again a moment ago, or its owner was quicker
-            run_choice.problem(str(error))
-        else:
             gone.append(run_id)
     st.session_state[_DELETED] = (time.time(), gone)
 
@@ -79,7 +78,5 @@ def _restore() -> None:
     if not teacher_gate.is_teacher():
         return
     for run_id in gone:
-        try:
+        with _told():
             resources.run_store().restore_for_teacher(run_id)
-        except (ValueError, OSError) as error:
-            run_choice.problem(str(error))

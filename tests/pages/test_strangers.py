@@ -51,7 +51,14 @@ def test_the_teachers_buttons_on_a_full_disk_say_so(
     monkeypatch.setattr(RunStore, "stop_for_teacher", full)
     for key in ("teacher_stop_one", "teacher_stop_all_yes"):
         at.button(key=key).click().run()
-        assert not at.exception and "No space left on device" in said(at)
+        assert not at.exception and "The disk of Loupe’s data folder is full" in said(at)
+
+    def gone(*_: object) -> None:
+        raise ValueError("There is no run here.")
+
+    monkeypatch.setattr(RunStore, "stop_for_teacher", gone)
+    at.button(key="teacher_stop_one").click().run()
+    assert "There is no run here" in said(at) and "data folder is full" not in said(at)
 
 
 @pytest.mark.parametrize(
