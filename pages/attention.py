@@ -1,8 +1,11 @@
 """Where every head looks: all of them small, one large, one weight worked out."""
 
+from functools import partial
+
 import streamlit as st
 
-from ui import attention_arithmetic, choice, head_find, head_habits, head_maps, lesson, nav, session
+from ui import attention_arithmetic, choice, head_find, head_habits, head_maps, lesson, nav, passes, session
+from ui.again import Again
 from ui.components import current, head_grid, select, show, token_strip
 from ui.part import part
 from viz import attention_map, format_count, probability_color, visible
@@ -110,7 +113,8 @@ with looks:
             label=say("keys"),
         )
 key = start + (best if chosen is None else chosen)
-place = attention_arithmetic.Place(trace, layer, head, query, key, every, begin, end)
+passed = Again(trace, partial(passes.traced, ref, text))
+place = attention_arithmetic.Place(passed, layer, head, query, key, every, begin, end)
 part(attention_arithmetic.draw)(place)
 st.subheader(say("habits"))
 head_habits.table(ref, text, trace, (layer, head), "attention_heads")
@@ -120,3 +124,4 @@ lesson.try_this(
         for rule, said in say.table("try").items()
     )
 )
+del trace, weights, shown  # a function that a button calls lives on, and with it all names of this page

@@ -1,6 +1,7 @@
 """How an id becomes a vector, how its position gets in, and which vectors are alike."""
 
 import re
+from functools import partial
 
 import streamlit as st
 
@@ -19,6 +20,7 @@ from ui import (
     resources,
     session,
 )
+from ui.again import Again
 from ui.components import select, token_strip
 from ui.embedding_data import Chosen
 from ui.part import part
@@ -125,7 +127,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     if view != "position":
         other = any_token(ref, (ref, text, position))
         token_id = token_id if other is None else other
-chosen = Chosen(ref, text, trace, position, token_id)
+chosen = Chosen(ref, text, Again(trace, partial(passes.traced, ref, text)), position, token_id)
 part(VIEWS[view])(chosen)
 
 least = "shortest" if embedding_data.untold(ref) else "rarest"
@@ -135,3 +137,4 @@ lesson.try_this(
     lesson.Step(say(f"try.{first}.text"), say(f"try.{first}.button"), look_at_first_step, (ref,)),
     lesson.Step(say(f"try.{least}.text"), say(f"try.{least}.button"), look_at_rarest, (chosen,)),
 )
+del trace  # a function that a button calls lives on, and with it all names of this page

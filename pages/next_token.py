@@ -5,10 +5,9 @@ import math
 import streamlit as st
 
 from engine import metrics
-from ui import address, choice, lesson, nav, resources, session, worked_text
+from ui import address, choice, lesson, nav, next_position, resources, session, worked_text
 from ui.components import token_strip
 from ui.next_long import any_length
-from ui.next_position import Position, bar_controls
 from ui.part import part
 from ui.possible import possible_story
 from ui.scored import Scored, scores_of
@@ -73,20 +72,6 @@ def choose(view: str, unit: str) -> int:
     return position
 
 
-def one_position(position: int, unit: str) -> None:
-    """The bars after the chosen token, and one of them worked out."""
-    here = Position(trace, truth, position)
-    left, right = st.columns([3, 2], gap="small")
-    with left:
-        st.subheader(
-            say("after", position=position, token=lesson.literal(visible(trace.tokens[position].data)))
-        )
-        k, quantity = bar_controls()
-        here.bars(name_of, k, quantity, unit, key="next_token_bars")
-    with right:
-        here.details(name_of, quantity, unit)
-
-
 def whole_text(scored: Scored, view: str, position: int, unit: str) -> None:
     """Every token at once."""
     if view == "best-guesses":
@@ -126,7 +111,7 @@ with body:
     if scores is None:
         st.info(say("too_short"))
     if chosen_view == "one-position":
-        part(one_position)(chosen, measure)
+        part(next_position.draw)(ref, text, chosen, measure)
         possible_story(ref, text)
     elif scores:
         whole_text(Scored(trace, scores, truth), chosen_view, chosen, measure)

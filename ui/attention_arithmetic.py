@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from engine.heads import attention_cell, head_output
 from engine.trace import Trace
 from ui import worked, worked_attention
+from ui.again import Again
 from ui.lesson import literal
 from ui.words import counted
 from viz import format_prob
@@ -25,11 +26,12 @@ class Place:
     """A cell of one head, and the positions that are drawn.
 
     Attributes:
+        passed: the pass over the text.
         names: (T,) visible token texts of the whole pass.
         begin, end: of the drawn positions.
     """
 
-    trace: Trace
+    passed: Again[Trace]
     layer: int
     head: int
     query: int
@@ -37,6 +39,11 @@ class Place:
     names: list[str]
     begin: int
     end: int
+
+    @property
+    def trace(self) -> Trace:
+        """The pass over the text."""
+        return self.passed.get()
 
     def keys(self, *, hidden: bool) -> range:
         """The drawn keys; with or without those that the query can't see."""

@@ -14,6 +14,7 @@ from engine.corpus import stories
 from engine.embeddings import Basis
 from engine.trace import Trace
 from ui import resources
+from ui.again import Again
 from ui.resources import ModelRef
 from viz import format_count, visible
 from wording import words
@@ -32,16 +33,21 @@ class Chosen:
     Attributes:
         ref: the model.
         text: of all pages.
-        trace: one pass over it.
+        passed: one pass over it.
         position: of the chip chosen in the text; counted from the first token that is read.
         token_id: the chip's id, or that of another token of the vocabulary.
     """
 
     ref: ModelRef
     text: str
-    trace: Trace
+    passed: Again[Trace]
     position: int
     token_id: int
+
+    @property
+    def trace(self) -> Trace:
+        """The pass over the text."""
+        return self.passed.get()
 
     @property
     def config(self) -> ModelConfig:

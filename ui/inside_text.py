@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -11,6 +12,7 @@ from engine.metrics import IGNORED
 from engine.model import Transformer
 from engine.trace import Trace
 from ui import choice, lesson, passes, resources
+from ui.again import Again
 from ui.components import current, select, token_strip
 from ui.resources import ModelRef
 from wording import words
@@ -29,16 +31,21 @@ class Looked:
     Attributes:
         ref: the model.
         text: the text that was read.
-        trace: the pass; of a masked model with the chosen token hidden.
+        passed: the pass; of a masked model with the chosen token hidden.
         position: the chosen one, counted in the tokens that were read.
         n_greyed: chips of the strip before position 0.
     """
 
     ref: ModelRef
     text: str
-    trace: Trace
+    passed: Again[Trace]
     position: int
     n_greyed: int
+
+    @property
+    def trace(self) -> Trace:
+        """The pass."""
+        return self.passed.get()
 
     @property
     def model(self) -> Transformer:
@@ -145,9 +152,11 @@ def look(ref: ModelRef, text: str) -> Looked:
     if masked:
         position = _hidden(position, inner)
     choice.share({"pos": position})
+    covered = (position,) if masked else ()
     if masked:
-        trace = passes.traced(ref, text, hidden=(position,))
-    return Looked(ref, text, trace, position, strip.n_greyed)
+        trace = passes.traced(ref, text, hidden=covered)
+    passed = Again(trace, partial(passes.traced, ref, text, hidden=covered))
+    return Looked(ref, text, passed, position, strip.n_greyed)
 
 
 def _hidden(position: int, inner: range) -> int:

@@ -9,14 +9,33 @@ from numpy.typing import NDArray
 
 from engine import metrics
 from engine.trace import Trace
-from ui import address, worked, worked_text
+from ui import address, lesson, passes, resources, worked, worked_text
 from ui.components import show
 from ui.lesson import Truth
-from viz import distribution_bars, format_count, format_number
+from ui.resources import ModelRef
+from viz import distribution_bars, format_count, format_number, visible
 from viz.scores import score_bars
 from wording import words
 
 say = words("ui.next_position")
+
+
+def draw(ref: ModelRef, text: str, position: int, unit: str) -> None:
+    """The bars after a token of a text that is read, and one of them worked out."""
+    trace = passes.traced(ref, text)
+    here = Position(trace, lesson.truth_of(ref, text), position)
+
+    def name_of(token_id: int) -> str:
+        return visible(resources.tokenizer(ref).token_bytes(int(token_id)))
+
+    left, right = st.columns([3, 2], gap="small")
+    with left:
+        name = lesson.literal(visible(trace.tokens[position].data))
+        st.subheader(say("after", position=position, token=name))
+        k, quantity = bar_controls()
+        here.bars(name_of, k, quantity, unit, key="next_token_bars")
+    with right:
+        here.details(name_of, quantity, unit)
 
 
 def bar_controls() -> tuple[int, str]:
