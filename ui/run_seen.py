@@ -5,9 +5,9 @@ from threading import Lock
 import viz
 from engine import reading
 from engine.reading import Line, Record
+from ui.components.live_curve import MAX_POINTS
 
 MOST = 64  # runs that are kept
-MAX_POINTS = 400  # of a line; more would cost every viewer at every update and look the same
 
 
 class Seen:
