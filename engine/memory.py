@@ -13,8 +13,9 @@ from pathlib import Path
 
 MEMINFO = Path("/proc/meminfo")  # docs.kernel.org/filesystems/proc.html
 CGROUP = Path("/sys/fs/cgroup")  # docs.kernel.org/admin-guide/cgroup-v2.html
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of mallopt(3)
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # parameters of mallopt(3)
 KEPT = 128 * 1024 * 1024
+KEPT_OF_MANY = 8 * 1024 * 1024  # where many threads work: for each of the heaps
 KEPT_AT_ONCE = 32 * 1024 * 1024  # larger pieces go back at once; glibc allows no larger ones here
 
 
@@ -90,6 +91,10 @@ def keep_freed(most: int = KEPT) -> bool:
     glibc gives the free end of its heap back at once; a moment later the system must clear each page anew. Of
     a training step of 0.8 M parameters that was 500 to 1000 pages, 3 to 6 % of its time.
 
+    glibc begins a heap for each thread that has none, up to eight for a core, and `give_back` can't give
+    back the ends of those: from now on threads share the heaps that there are. A server, which begins a
+    thread for each run of a page, calls this early and keeps less, `KEPT_OF_MANY`.
+
     Args:
         most: bytes that are kept free at the end of a heap.
 
@@ -97,7 +102,8 @@ def keep_freed(most: int = KEPT) -> bool:
         Whether there was a glibc to tell.
     """
     tell = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
-    return tell is not None and bool(tell(_MMAP_THRESHOLD, KEPT_AT_ONCE) and tell(_TRIM_THRESHOLD, most))
+    wanted = {_ARENA_MAX: 1, _MMAP_THRESHOLD: KEPT_AT_ONCE, _TRIM_THRESHOLD: most}
+    return tell is not None and all(tell(name, value) for name, value in wanted.items())
 
 
 def give_back() -> None:

@@ -34,10 +34,18 @@ class Shelf(Generic[T]):
     Args:
         most: how many are held.
         free: gives the bytes of memory that are free, None if unknown.
+        most_bytes: that they may need together; one that needs more is held alone. None: any number.
     """
 
-    def __init__(self, most: int, free: Callable[[], int | None] = free_memory) -> None:
+    def __init__(
+        self,
+        most: int,
+        free: Callable[[], int | None] = free_memory,
+        *,
+        most_bytes: int | None = None,
+    ) -> None:
         self.most = max(most, 1)
+        self.most_bytes = most_bytes
         self._free = free
         self._items: OrderedDict[Hashable, T] = OrderedDict()
         self._needs: dict[Hashable, int] = {}
@@ -97,13 +105,16 @@ class Shelf(Generic[T]):
         with self._lock:
             if free is not None and free + sum(self._needs.values()) < need + RESERVE:
                 raise NotEnoughMemory(say("too_large", name=name, **_megabytes(need, free)))
-            while len(self._items) >= self.most:
+            while len(self._items) >= self.most or (self._items and self._too_heavy(need)):
                 self._take_oldest()
         while need and (free := self._free()) is not None and free < need + RESERVE:
             with self._lock:
                 if not self._items:
                     raise NotEnoughMemory(say("too_large", name=name, **_megabytes(need, free)))
                 self._take_oldest()
+
+    def _too_heavy(self, need: int) -> bool:
+        return self.most_bytes is not None and sum(self._needs.values()) + need > self.most_bytes
 
     def _take_oldest(self) -> None:
         key, _ = self._items.popitem(last=False)

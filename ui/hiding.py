@@ -12,6 +12,7 @@ from engine import gaps
 from engine.mask_draws import draw_masks
 from engine.pseudo import pseudo_log_probs
 from engine.sampling import next_logits
+from engine.shelf import Shelf
 from engine.tokenizers import Token
 from engine.tokens import whole_graphemes
 from ui import resources, session
@@ -25,6 +26,7 @@ say = words("ui.hiding")
 STRIP, SEED, PLACE, SHARE = "masking_strip", "masking_seed", "masking_place", "masking_share"
 USUAL = 15  # % of the tokens that masked training chooses
 _HIDDEN = "_masking_hidden"
+MOST_READ, READ_BYTES = 32, 100_000_000  # texts whose logits are kept for all people, and all together
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,13 +210,23 @@ def story(text: str, word: str, first: bool) -> None:
     st.session_state[_HIDDEN] = {"about": None, "chosen": set(), "wanted": (word, first)}
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
 def from_both_sides(ref: ModelRef, ids: tuple[int, ...], where: tuple[int, ...]) -> NDArray[Any]:
     """Logits (T,V) of the masked model; read-only."""
-    tokenizer = resources.tokenizer(ref)
-    rows = gaps.fill_gaps(resources.load(ref).model, ids, where, tokenizer.mask_id, tokenizer.frame)
-    rows.setflags(write=False)
-    return rows
+    model, tokenizer = resources.load(ref).model, resources.tokenizer(ref)
+
+    def read_now() -> NDArray[Any]:
+        rows = gaps.fill_gaps(model, ids, where, tokenizer.mask_id, tokenizer.frame)
+        rows.setflags(write=False)
+        return rows
+
+    need = 4 * len(ids) * model.config.vocab_size
+    return _both_sides(ref.large).get((ref, ids, where), read_now, need=need)
+
+
+@st.cache_resource(show_spinner=False)
+def _both_sides(large: bool) -> Shelf[NDArray[Any]]:
+    """What is kept; a small model never waits for a large one."""
+    return Shelf(MOST_READ, lambda: None, most_bytes=READ_BYTES)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import streamlit as st
 
+from engine.shelf import Shelf
+from engine.trace_size import MOST_BYTES, trace_bytes
 from ui import resources
 from ui.resources import ModelRef
 from wording import words
@@ -18,6 +20,8 @@ if TYPE_CHECKING:  # these import torch: 1.5 s that the first picture does not w
     from engine.trace import Trace
 
 say = words("ui.passes")
+MOST = 32  # passes over small models that are kept for all people
+KEPT_BYTES = 2 * MOST_BYTES  # of them together: one text of 448 tokens and 12 blocks takes 175 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +79,15 @@ def traced(
     return (_traced_large if ref.large else _traced)(_Asked(ref, text, ablate, hidden, ablate_parts))
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
 def _traced(asked: _Asked) -> "Trace":
-    return _trace(asked)
+    n_tokens = len(window(asked.ref, asked.text).tokens)
+    need = trace_bytes(resources.load(asked.ref).model.config, n_tokens)
+    return _traces().get(asked, lambda: _trace(asked), need=need)
+
+
+@st.cache_resource(show_spinner=False)
+def _traces() -> "Shelf[Trace]":
+    return Shelf(MOST, lambda: None, most_bytes=KEPT_BYTES)
 
 
 @st.cache_resource(max_entries=4, show_spinner=say.later("reading"))

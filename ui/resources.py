@@ -22,6 +22,9 @@ from safetensors import safe_open
 
 from engine.config import ModelConfig
 from engine.folders import data_folder
+from engine.memory import KEPT_OF_MANY, keep_freed
+from engine.parameter_parts import memory_bytes
+from engine.shelf import Shelf
 from engine.tokens import repair_text
 from engine.trace_size import window_length
 from ui import model_shelf
@@ -39,6 +42,8 @@ ROOT = Path(__file__).parent.parent
 PRETRAINED = ROOT / "pretrained"
 _DESCRIPTION = "checkpoint.json"
 SMALL = 4_000_000  # parameters of a model of which many moments are held at once
+MOST_MOMENTS = 64
+MOMENT_BYTES = 200_000_000  # of them together: all moments of both shipped models of the stories take 178 MB
 LARGE = 20_000_000  # parameters above which only few models are held at once, see `ui.model_shelf`
 
 
@@ -114,6 +119,7 @@ def warm_up() -> threading.Thread:
     and waits for the part. tests/test_architecture.py holds that, and that the files of engine import in
     no circle.
     """
+    keep_freed(KEPT_OF_MANY)  # before there are more threads with heaps of their own
     thread = threading.Thread(target=_import_engine, name="warm-up")
     thread.start()
     return thread
@@ -126,9 +132,7 @@ def _import_engine() -> None:
     import engine.checkpoints
     import engine.sampling
     import engine.trace  # noqa: F401
-    from engine.memory import keep_freed
 
-    keep_freed()
     gc.collect()
     gc.freeze()  # what is loaded by now stays: no later collection has to walk through it
 
@@ -337,12 +341,13 @@ def load_moment(moment: ModelRef) -> "Checkpoint":
         return load(moment)
     if moment.n_params > SMALL:  # all moments of a large model would fill the memory
         return model_shelf.open_model(moment).checkpoint
-    return _load_moment(moment)
+    need = memory_bytes(moment.n_params)
+    return _moments().get(moment, lambda: model_shelf.open_model(moment).checkpoint, need=need)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _load_moment(moment: ModelRef) -> "Checkpoint":
-    return model_shelf.open_model(moment).checkpoint
+@st.cache_resource(show_spinner=False)
+def _moments() -> "Shelf[Checkpoint]":
+    return Shelf(MOST_MOMENTS, lambda: None, most_bytes=MOMENT_BYTES)
 
 
 def loaded_on(ref: ModelRef) -> str | None:

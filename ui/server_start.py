@@ -1,4 +1,7 @@
-"""What a server does once, when it is first looked at: the teacher's secret is there, old runs are gone."""
+"""What a server does once, when it is first looked at: the teacher's secret is there, old runs are gone.
+
+And from then on it lets go of what people leave behind, see `ui.left`.
+"""
 
 from contextlib import suppress
 from pathlib import Path
@@ -6,7 +9,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from engine import retention, run_bin, teacher_secret
-from ui import resources
+from ui import left, resources
 from wording import words
 
 say = words("ui.server_start")
@@ -18,6 +21,7 @@ _BEGUN: set[Path] = set()
 
 def begin() -> None:
     """Do it, unless this server did. The frame does this first."""
+    left.begin()
     home = resources.home().absolute()
     if home not in _BEGUN:
         _BEGUN.add(home)

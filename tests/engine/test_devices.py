@@ -247,6 +247,19 @@ def test_others_make_room_when_memory_is_short() -> None:
     assert list(shelf.held()) == ["c", "d"]
 
 
+def test_together_they_weigh_no_more_than_they_may() -> None:
+    shelf: Shelf[str] = Shelf(10, most_bytes=100 * MB)
+    for key, need in {"a": 40, "b": 40, "c": 20}.items():
+        shelf.get(key, key.upper, need=need * MB)
+    assert list(shelf.held()) == ["a", "b", "c"]
+    shelf.get("d", lambda: "D", need=1)
+    assert list(shelf.held()) == ["b", "c", "d"]
+    shelf.get("e", lambda: "E", need=101 * MB)
+    assert list(shelf.held()) == ["e"]  # too heavy even alone, but somebody asked for it
+    shelf.get("f", lambda: "F", need=1)
+    assert list(shelf.held()) == ["f"]
+
+
 def test_who_used_it_lately_is_known() -> None:
     shelf: Shelf[str] = Shelf(2)
     shelf.get("a", lambda: "A", user="Ann")
