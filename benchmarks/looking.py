@@ -19,7 +19,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpus import stories
 from engine.events import StepEvent
 from engine.heads import row_entropies
-from engine.memory import keep_freed
+from engine.memory import KEPT_OF_MANY, keep_freed
 from engine.metrics import most_likely, next_token_scores
 from engine.model import Transformer
 from engine.plan import SIZES, Size
@@ -143,7 +143,7 @@ def worst(found: Mapping[str, Spread]) -> tuple[str, Spread]:
 def measure(options: Options) -> Row:
     """The row."""
     torch.set_num_threads(1)
-    keep_freed()  # as the app and its workers do
+    keep_freed(KEPT_OF_MANY)  # as the app does
     sizes, contexts = (SIZES[:1], (16,)) if options.toy else (SIZES, CONTEXTS)
     corpus = stories(100 if options.toy else 1000, seed=1).text
     tokenizer = train_bpe(corpus, VOCAB_SIZE)

@@ -77,6 +77,27 @@ def test_both_proxies_send_the_same_policy(file: str) -> None:
     assert not re.search(r"https?:|\*", policies[0]), "nothing from another host"
 
 
+def test_what_is_kept_in_memory_is_bounded_as_the_page_says() -> None:
+    from engine.trace_size import MOST_BYTES
+    from ui import hiding, model_shelf, passes, resources
+
+    table = PAGE.split("<!-- memory:")[1].split("\n\n")[0]
+    rows = [re.split(r"\s*\|\s*", line.strip("| ")) for line in table.splitlines()[3:]]
+    most = {name.split(",")[0]: value for name, _, value in (row for row in rows if len(row) == 3)}
+    small, large = model_shelf.MOST_SMALL, model_shelf.MOST_LARGE
+    bounds = {
+        "models up to 20 million parameters": small * 4 * resources.LARGE,
+        "passes over texts of these": 4 * MOST_BYTES,
+        "moments of training": resources.MOMENT_BYTES,
+        "logits around gaps": 2 * hiding.READ_BYTES,
+    }
+    for name, n_bytes in bounds.items():
+        assert int(most[name]) * 1_000_000 == n_bytes, name
+    assert f"for pictures of the inside | 17 | {passes.KEPT_BYTES // 1_000_000} |" in table
+    assert f"parameters, {small} of them" in table and f"parameters, {large} of them" in table
+    assert f"| {4 * large} P |" in table
+
+
 def test_limits_are_those_of_the_code() -> None:
     from engine.classes import MOST, MOST_ON_SERVER
     from engine.run_spec import MOST_AT_ONCE
