@@ -21,7 +21,7 @@ _begun = threading.Event()
 def begin() -> None:
     """Look from now on, as long as this server lives; once in its life. The frame does this first."""
     if runtime.exists() and not _begun.is_set():
-        manager = runtime.get_instance()._session_mgr
+        manager = getattr(runtime.get_instance(), "_session_mgr", None)
         if isinstance(manager, WebsocketSessionManager):  # not in a test without a server
             _begun.set()
             threading.Thread(target=_look, args=(manager,), name="left", daemon=True).start()
