@@ -8,7 +8,7 @@ from ui.compare_models import early_moment, explain_masked, has_early_moment, se
 from ui.compare_place import place
 from ui.compare_text import Both, better, read_both, signed, totals, totals_columns, what_was_read
 from ui.components import select, show, token_strip
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz import NEUTRAL
 from viz.compare import difference_bars, difference_color
 from wording import words

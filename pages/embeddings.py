@@ -15,6 +15,7 @@ from ui import (
     embedding_norms,
     embedding_position,
     lesson,
+    model_refs,
     nav,
     passes,
     resources,
@@ -23,8 +24,8 @@ from ui import (
 from ui.again import Again
 from ui.components import select, token_strip
 from ui.embedding_data import Chosen
+from ui.model_refs import ModelRef
 from ui.part import part
-from ui.resources import ModelRef
 from wording import words
 
 nav.require_app()
@@ -89,7 +90,7 @@ def look_at(view: str, text: str | None = None) -> None:
 def look_at_first_step(ref: ModelRef) -> None:
     """For a button: the map before training, or in 3-D if there is only one moment."""
     look_at("map")
-    if len(resources.history(ref)) > 1:
+    if len(model_refs.history(ref)) > 1:
         embedding_map.first_step(ref)
     else:
         st.session_state["embeddings_axes"] = 3
@@ -131,7 +132,7 @@ chosen = Chosen(ref, text, Again(trace, partial(passes.traced, ref, text)), posi
 part(VIEWS[view])(chosen)
 
 least = "shortest" if embedding_data.untold(ref) else "rarest"
-first = "first_step" if len(resources.history(ref)) > 1 else "turn"
+first = "first_step" if len(model_refs.history(ref)) > 1 else "turn"
 lesson.try_this(
     lesson.Step(say("try.lily.text"), say("try.lily.button"), look_at, ("neighbours", NAME)),
     lesson.Step(say(f"try.{first}.text"), say(f"try.{first}.button"), look_at_first_step, (ref,)),

@@ -18,9 +18,9 @@ from ui import (
 from ui.branch_view import compare, switcher
 from ui.dice import dice, look_at_last
 from ui.draws_view import draws_view
+from ui.model_refs import ModelRef
 from ui.possible import possible_story
 from ui.prompt import Prompt, chat_switch, framed_tokens, prompt_of
-from ui.resources import ModelRef
 from ui.strategies_view import ask, strategies_view
 from ui.tree_view import tree_view
 from ui.waterfall_view import live

@@ -8,7 +8,7 @@ from ui import choice, lesson, nav, passes, resources, session, worked
 from ui.components import show, token_strip
 from ui.diagram import diagram
 from ui.lesson_list import ORDER
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz import distribution_bars, format_count, visible
 from wording import words
 

@@ -15,8 +15,8 @@ from ui import (
     session,
 )
 from ui.components import current
+from ui.model_refs import ModelRef
 from ui.part import part
-from ui.resources import ModelRef
 from wording import words
 
 nav.require_app()

@@ -18,7 +18,7 @@ from ui import (
     nav,
     session,
 )
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from wording import words
 
 nav.require_app()

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import address, lesson, model_card, model_get, model_list, model_progress, nav, resources, session
+from ui import address, lesson, model_card, model_get, model_list, model_progress, model_refs, nav, session
 from wording import words
 
 nav.require_app()
@@ -18,7 +18,7 @@ view = address.choose(
 
 def look_at_largest() -> None:
     """For a button: the model with the most parameters."""
-    refs = resources.available_models(session.owner())
+    refs = model_refs.available_models(session.owner())
     if refs:
         st.session_state[model_list.LOOK] = max(refs, key=lambda ref: ref.n_params).id
 

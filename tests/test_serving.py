@@ -79,14 +79,14 @@ def test_both_proxies_send_the_same_policy(file: str) -> None:
 
 def test_what_is_kept_in_memory_is_bounded_as_the_page_says() -> None:
     from engine.trace_size import MOST_BYTES
-    from ui import hiding, model_shelf, passes, resources
+    from ui import hiding, model_refs, model_shelf, passes, resources
 
     table = PAGE.split("<!-- memory:")[1].split("\n\n")[0]
     rows = [re.split(r"\s*\|\s*", line.strip("| ")) for line in table.splitlines()[3:]]
     most = {name.split(",")[0]: value for name, _, value in (row for row in rows if len(row) == 3)}
     small, large = model_shelf.MOST_SMALL, model_shelf.MOST_LARGE
     bounds = {
-        "models up to 20 million parameters": small * 4 * resources.LARGE,
+        "models up to 20 million parameters": small * 4 * model_refs.LARGE,
         "passes over texts of these": 4 * MOST_BYTES,
         "moments of training": resources.MOMENT_BYTES,
         "logits around gaps": 2 * hiding.READ_BYTES,

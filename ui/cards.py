@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 import wording
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import literal
 from wording import words
 

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from ui import address, nav, resources, session
-from ui.resources import ModelRef
+from ui import address, model_refs, nav, resources, session
+from ui.model_refs import ModelRef
 from ui.words import literal
 from viz import format_count
 from wording import words
@@ -16,9 +16,9 @@ EARLY = 0.035  # share of the training after which the moment lies that is offer
 def choices(ref: ModelRef) -> dict[str, ModelRef]:
     """By names in the address: the other causal models, then earlier moments of `ref`, the oldest first."""
     others = [
-        m for m in resources.available_models(session.owner()) if m.id != ref.id and m.objective == "clm"
+        m for m in model_refs.available_models(session.owner()) if m.id != ref.id and m.objective == "clm"
     ]
-    earlier = [moment for moment in resources.history(ref) if moment.identity != ref.identity]
+    earlier = [moment for moment in model_refs.history(ref) if moment.identity != ref.identity]
     return {other.id: other for other in others} | {f"{ref.id}-at-{m.step}": m for m in earlier}
 
 

@@ -14,8 +14,8 @@ from engine.trace import Trace
 from ui import lesson, nav, passes, resources
 from ui.lesson import explain
 from ui.long_job import Job, ask, job_of, run
+from ui.model_refs import ModelRef
 from ui.next_long import diverged
-from ui.resources import ModelRef
 from ui.scored import scores_of
 from ui.words import counted, literal
 from viz import format_count, format_number, format_perplexity, visible

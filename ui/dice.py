@@ -8,7 +8,7 @@ from ui import resources
 from ui.branches import Branch, Draw, Writing
 from ui.components import current, select, show, token_strip
 from ui.lesson import literal
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.writing import logits_after, seen
 from viz import format_count, format_number, format_prob, token_color, visible
 from viz.draws import draw_line

@@ -12,7 +12,7 @@ from engine.stages import sampling_stages
 from ui import resources, sampling_form
 from ui.components import show
 from ui.lesson import literal
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.worked_sampling import chi_square
 from ui.writing import logits_after, seen
 from ui.written_text import say_what_is_seen

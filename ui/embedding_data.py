@@ -13,9 +13,9 @@ from engine.config import ModelConfig
 from engine.corpus import stories
 from engine.embeddings import Basis
 from engine.trace import Trace
-from ui import resources
+from ui import model_refs, resources
 from ui.again import Again
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz import format_count, visible
 from wording import words
 
@@ -175,7 +175,7 @@ class Movie:
 def movie(ref: ModelRef, ids: tuple[int, ...]) -> Movie:
     """The map whose directions are those in which the tokens `ids` differ most at the last checkpoint."""
     basis = embeddings.fit_basis(matrix(ref)[list(ids)])
-    past = [*(old for old in resources.history(ref) if old.step < ref.step), ref]
+    past = [*(old for old in model_refs.history(ref) if old.step < ref.step), ref]
     points = [
         basis.project(matrix(ref) if old is ref else resources.embedding_of(old)).astype(np.float32)
         for old in past

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from engine import embeddings
-from ui import resources, worked_vectors
+from ui import model_refs, worked_vectors
 from ui.components import show
 from ui.embedding_data import (
     MOST_POINTS,
@@ -21,7 +21,7 @@ from ui.embedding_data import (
     untold,
 )
 from ui.lesson import literal
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import counted
 from viz import format_count, format_number, objective_color, token_map
 from wording import words
@@ -43,7 +43,7 @@ def step_key(ref: ModelRef) -> str:
 
 def first_step(ref: ModelRef) -> None:
     """Put the slider at the oldest checkpoint, and look at it closely. For `on_click`."""
-    st.session_state[step_key(ref)] = resources.history(ref)[0].step
+    st.session_state[step_key(ref)] = model_refs.history(ref)[0].step
     st.session_state[ZOOM] = True
 
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from engine import positions
 from engine.config import ModelConfig
-from ui import embedding_previous, nav, resources, session, worked_vectors
+from ui import embedding_previous, model_refs, nav, resources, session, worked_vectors
 from ui.components import show
 from ui.embedding_data import Chosen, names
 from ui.lesson import literal
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz import (
     format_count,
     format_number,
@@ -59,7 +59,7 @@ def _number(label: str, last: int, key: str, first: int = 0) -> int:
 
 def _others(chosen: Chosen, kind: str) -> list[ModelRef]:
     """Other models at hand whose positions are of that kind."""
-    refs = [ref for ref in resources.available_models(session.owner()) if ref.id != chosen.ref.id]
+    refs = [ref for ref in model_refs.available_models(session.owner()) if ref.id != chosen.ref.id]
     return [ref for ref in refs if _kind_of(ref) == kind]
 
 

@@ -10,7 +10,7 @@ from ui import example_frame as frame
 from ui import example_inputs as inputs
 from ui.components import show
 from ui.example_sum import Number, Sum, typed
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.worked import LARGEST, score_of
 from viz import attention_map, distribution_bars, visible
 from wording import words

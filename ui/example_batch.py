@@ -8,7 +8,7 @@ import streamlit as st
 
 from ui import example_frame as frame
 from ui import example_inputs as inputs
-from ui import passes, resources, session
+from ui import model_refs, passes, session
 from ui.components import show, token_strip
 from ui.example_scores import Scores
 from ui.example_sum import Number, Sum
@@ -23,7 +23,7 @@ IDS = "4, 8, 15, 16, 23, 42"
 LONG = "4, 8, 15, 16, 23, 42, 7, 1, 9, 3, 12, 5"
 
 
-def _real_ids(ref: resources.ModelRef) -> tuple[list[int], list[str]]:
+def _real_ids(ref: model_refs.ModelRef) -> tuple[list[int], list[str]]:
     """Ids and names of the beginning of the sidebar's text."""
     window = passes.window(ref, session.text())
     tokens = [window.tokens[t] for t in window.inner][:_TEXT]

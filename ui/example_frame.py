@@ -7,9 +7,9 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from ui import example_inputs, nav, passes, resources, session
+from ui import example_inputs, model_refs, nav, passes, resources, session
 from ui.example_sum import Number
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import literal
 from ui.worked import aligned
 from viz import format_count, visible
@@ -57,7 +57,7 @@ def real(objective: str | None = "clm", *, needs_text: int = 1) -> ModelRef | No
 def _offer(objective: str) -> None:
     """Another kind of model is needed: say so, and offer up to two."""
     st.info(say(f"needs.{objective}"))
-    fitting = [ref for ref in resources.available_models(session.owner()) if ref.objective == objective]
+    fitting = [ref for ref in model_refs.available_models(session.owner()) if ref.objective == objective]
     with st.container(horizontal=True):
         for ref in fitting[:2]:
             st.button(

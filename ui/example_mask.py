@@ -9,7 +9,7 @@ from ui import example_frame as frame
 from ui import example_inputs as inputs
 from ui.components import show
 from ui.example_sum import Number, Sum
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz import attention_map, mask_matrix, visible
 from wording import words
 

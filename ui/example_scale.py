@@ -7,7 +7,7 @@ import streamlit as st
 
 from ui import example_frame as frame
 from ui import example_inputs as inputs
-from ui import resources
+from ui import model_refs, resources
 from ui.components import show
 from ui.example_sum import Number, Sum, typed
 from viz import format_number
@@ -132,7 +132,7 @@ def balance() -> None:
     st.caption(say("balance_note"))
 
 
-def _spent(ref: resources.ModelRef) -> float | None:
+def _spent(ref: model_refs.ModelRef) -> float | None:
     """Tokens that the model read in training; None if its settings were not kept."""
     from engine.objectives import price
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from ui import example_frame as frame
 from ui import example_inputs as inputs
-from ui import passes, resources, session
+from ui import model_refs, passes, resources, session
 from ui.components import show, token_strip
 from ui.example_sum import Number, Sum
 from ui.words import counted
@@ -70,7 +70,7 @@ def vocabulary() -> None:
     st.caption(say("vocabulary_note", n=counted(n, "character")))
 
 
-def _real_vocabulary(ref: resources.ModelRef) -> None:
+def _real_vocabulary(ref: model_refs.ModelRef) -> None:
     window = passes.window(ref, session.text())
     segments, drawn = [], 0
     for segment in window.segments:
@@ -130,7 +130,7 @@ def sentence() -> Sentence:
     return Sentence(tokens, probs)
 
 
-def real_sentence(ref: resources.ModelRef) -> Sentence:
+def real_sentence(ref: model_refs.ModelRef) -> Sentence:
     """The end of the sidebar's text under the model."""
     from engine.metrics import next_token_scores
 

@@ -7,7 +7,7 @@ from ui import example_inputs as inputs
 from ui import resources
 from ui.components import show
 from ui.example_sum import Number, typed
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz import visible
 from viz.examples import number_grid
 from wording import words

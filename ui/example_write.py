@@ -12,7 +12,7 @@ from ui import passes, resources, session
 from ui.components import show, token_strip
 from ui.example_sum import Number, typed
 from ui.example_text import Chip
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz import distribution_bars, visible
 from wording import words
 

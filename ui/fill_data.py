@@ -27,7 +27,7 @@ from engine.metrics import log_softmax
 from engine.sampling import next_logits
 from ui import resources
 from ui.hiding import Both
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from wording import words
 
 say = words("ui.fill_data")

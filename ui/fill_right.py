@@ -13,7 +13,7 @@ from ui.components import show
 from ui.fill_data import WAYS
 from ui.hiding import Both
 from ui.lesson import literal
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import duration
 from viz import format_number
 from viz.fill import right_shares

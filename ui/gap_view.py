@@ -13,7 +13,7 @@ from ui import hiding, resources, worked
 from ui.components import show
 from ui.hiding import Both
 from ui.lesson import literal
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import counted
 from ui.writing import truth_after
 from wording import words

@@ -7,7 +7,7 @@ import streamlit as st
 from engine import guess
 from engine.guess import CHIPS
 from ui import address, guess_data, resources, token_choice
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import literal
 from viz import format_count, format_number, visible
 from wording import words

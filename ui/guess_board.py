@@ -11,7 +11,7 @@ from engine.guess import Field, Round
 from ui import guess_data, resources
 from ui.cells import table_csv
 from ui.components import show, token_strip
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import literal
 from viz import NEUTRAL, clip, distribution_bars, format_count, format_number, surprisal_color, visible
 from viz.guess import running_lines, total_bars

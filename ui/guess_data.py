@@ -10,7 +10,7 @@ from engine.baselines import NGrams
 from engine.guess import Field, Round
 from engine.guess_store import Bets, BetStore, round_name
 from ui import people, resources, session
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from wording import words
 
 say = words("ui.guess_data")

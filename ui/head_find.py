@@ -5,7 +5,7 @@ import streamlit as st
 from engine.heads import Example, best_example
 from ui import choice, lesson, passes, session
 from ui.components import select
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz import format_number, format_prob
 from wording import words
 

@@ -12,7 +12,7 @@ from engine.trace import Trace
 from ui import passes
 from ui.cells import table_csv
 from ui.components import select
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from wording import words
 
 say = words("ui.head_habits")

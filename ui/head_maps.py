@@ -8,7 +8,7 @@ import streamlit as st
 from ui import passes
 from ui.components.head_grid import pack
 from ui.head_habits import weights_csv
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz import visible
 from wording import words
 

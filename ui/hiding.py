@@ -15,10 +15,10 @@ from engine.sampling import next_logits
 from engine.shelf import Shelf
 from engine.tokenizers import Token
 from engine.tokens import whole_graphemes
-from ui import resources, session
+from ui import model_refs, resources, session
 from ui.components import current, select
 from ui.lesson import LONGEST_TRUTH
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from wording import words
 
 say = words("ui.hiding")
@@ -117,7 +117,9 @@ class Both:
 def partners(chosen: ModelRef) -> list[ModelRef]:
     """The models of the other kind; those with the chosen one's vocabulary first, then of its sort."""
     own = resources.tokenizer(chosen).hash
-    others = [ref for ref in resources.available_models(session.owner()) if ref.objective != chosen.objective]
+    others = [
+        ref for ref in model_refs.available_models(session.owner()) if ref.objective != chosen.objective
+    ]
     return sorted(
         filter(resources.has_tokenizer, others),
         key=lambda ref: (

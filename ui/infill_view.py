@@ -13,7 +13,7 @@ from engine import infill
 from ui import hiding, lesson, resources, worked_fill
 from ui.components import show, token_strip
 from ui.hiding import GapText
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import duration, literal
 from wording import words
 

@@ -13,7 +13,7 @@ from ui import choice, inside_text, lesson, passes, resources
 from ui.components import show
 from ui.inside_off import options, shown, switch_off
 from ui.inside_text import Looked
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import duration
 from wording import words
 

@@ -14,7 +14,7 @@ from engine.trace import Trace
 from ui import choice, lesson, passes, resources
 from ui.again import Again
 from ui.components import current, select, token_strip
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from wording import words
 
 say = words("ui.inside_text")

@@ -10,7 +10,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from ui import nav, passes, resources, session
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import literal as literal
 from viz import format_count, format_number
 from wording import words

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from ui import address, nav, resources, session
+from ui import address, model_refs, nav, session
 from ui.lesson_list import LESSONS, ORDER
 
 _AT, _GOING, _SEEN = "_lesson_under_way", "_lesson_going", "_lesson_steps_seen"
@@ -62,7 +62,7 @@ def begin(slug: str, n: int) -> None:
     state[_SEEN] = {*state.get(_SEEN, ()), (slug, n)}
     if step.text is not None:
         session.set_text(step.text)
-    if step.model in {ref.id for ref in resources.shipped_models()}:
+    if step.model in {ref.id for ref in model_refs.shipped_models()}:
         session.choose_model(step.model)
     state.update(step.address)
     if step.place.page == address.page():

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from ui import address, language, link_address, link_hidden, link_qr, link_settings, nav, resources, session
+from ui import address, language, link_address, link_hidden, link_qr, link_settings, model_refs, nav, session
 from ui.components.controls import Control, controls
 from ui.words import literal
 from wording import LANGUAGES, words
@@ -183,5 +183,5 @@ def _warn(asked: Mapping[str, str], link: str) -> None:
         )
     elif len(link) > link_address.LONGEST:
         st.warning(say("too_long", n=len(link), most=link_address.LONGEST))
-    if model is not None and model.id not in {ref.id for ref in resources.shipped_models()}:
+    if model is not None and model.id not in {ref.id for ref in model_refs.shipped_models()}:
         st.warning(say("own_model", model=literal(model.label)))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.windows import Window, cut, score_parts, seconds_per_token, tokens_read
 from ui import resources
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import counted, duration
 from viz import format_count
 from wording import words

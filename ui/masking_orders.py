@@ -9,7 +9,7 @@ from engine import pseudo
 from engine.pseudo import HAND_MADE, LARGEST_TOTAL, PairTable, Totals, TwoOrders, n_passes
 from ui import hiding, resources, worked_masking
 from ui.hiding import Both
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import literal
 from wording import words
 

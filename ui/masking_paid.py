@@ -16,7 +16,7 @@ from ui import cards, gap_strip, hiding, lesson, nav, passes, resources
 from ui.components import show, token_strip
 from ui.hiding import Both
 from ui.lesson import brief
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import literal
 from viz.masking import fate_color, paid_curve
 from wording import words

@@ -11,7 +11,7 @@ from engine.corpus import Corpus
 from engine.parameter_parts import parameter_count
 from engine.plan import OPTIMIZER, SIZES, Size, make_plan, make_tokenizer
 from engine.tokenizers import Tokenizer
-from ui import lesson, masking_meaning, nav, resources, session, training_settings
+from ui import lesson, masking_meaning, model_refs, nav, resources, session, training_settings
 from ui.text_choice import TextChoice, usable
 from ui.words import STATES, counted, duration, literal, state_name
 from viz import format_number
@@ -275,7 +275,7 @@ def _latest(info: "RunInfo") -> str:
 def _use() -> None:
     """Look at a piece of the learned text with the new pair. For `on_click`."""
     pair = newest()
-    refs = {ref.id: ref for ref in resources.available_models(session.owner())}
+    refs = {ref.id: ref for ref in model_refs.available_models(session.owner())}
     chosen = {objective: refs.get(f"run:{info.id}") for objective, info in pair.items()}
     causal, masked = chosen.get("clm"), chosen.get("mlm")
     if causal is None or masked is None:

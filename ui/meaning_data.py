@@ -14,7 +14,7 @@ from engine.embeddings import Basis, fit_basis
 from engine.tokenizers import Token
 from ui import resources
 from ui.hiding import Both
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import duration
 from wording import words
 

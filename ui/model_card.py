@@ -19,7 +19,7 @@ from ui import (
 from ui.components import show
 from ui.model_facts import Facts
 from ui.model_list import megabytes
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import literal
 from wording import words
 

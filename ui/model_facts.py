@@ -12,8 +12,8 @@ from engine.config import ModelConfig
 from engine.hub_plan import look
 from engine.hub_tokenizer import load_tokenizer
 from engine.tokens import repair_text
-from ui import resources
-from ui.resources import ModelRef
+from ui import model_refs
+from ui.model_refs import ModelRef
 from wording import words
 
 say = words("ui.model_facts")
@@ -108,8 +108,8 @@ def _text(path: Path) -> str:
 def broken() -> list[Broken]:
     """The folders in the models folder that can't be opened, each with the reason."""
     found = []
-    for folder in resources.model_folders():
-        if resources.hub_model(folder) is None:
+    for folder in model_refs.model_folders():
+        if model_refs.hub_model(folder) is None:
             found.append(Broken(*_why(folder)))
     return found
 

@@ -6,7 +6,7 @@ from engine import hub_download, hub_offer, smollm2
 from engine.hub_download import SMOLLM2
 from engine.hub_offer import HubError, Offer
 from engine.memory import free_disk, memory
-from ui import model_facts, model_progress, resources, session, teacher_gate
+from ui import model_facts, model_progress, model_refs, session, teacher_gate
 from ui.words import literal
 from wording import words
 
@@ -36,7 +36,7 @@ def draw() -> None:
 def _start(what: str, offer: Offer | None = None) -> None:
     """For a button: begin, or note why not."""
     try:
-        hub_download.start(resources.models_folder(), what, offer, teacher=teacher_gate.is_teacher())
+        hub_download.start(model_refs.models_folder(), what, offer, teacher=teacher_gate.is_teacher())
     except (ValueError, OSError) as error:
         st.session_state[_STARTED] = str(error)
 
@@ -45,7 +45,7 @@ def _smollm2() -> None:
     with st.container(border=True, key="models_smollm2"):
         st.subheader(say("smollm2"))
         st.markdown(say("smollm2_what"))
-        if smollm2.is_there(resources.models_folder()):
+        if smollm2.is_there(model_refs.models_folder()):
             st.success(say("smollm2_here"))
             model_id = f"hub:{smollm2.NAME}"
             st.button(say("use"), key="models_use_smollm2", on_click=session.choose_model, args=(model_id,))
@@ -69,7 +69,7 @@ def _smollm2() -> None:
 
 def _room() -> None:
     """What this machine has free."""
-    free, disk = memory().free, free_disk(resources.models_folder())
+    free, disk = memory().free, free_disk(model_refs.models_folder())
     st.caption(say("room", free=free / 1e6, disk=disk / 1e6) if free else say("room_disk", disk=disk / 1e6))
 
 
@@ -101,7 +101,7 @@ def _ask() -> None:
     try:
         with st.spinner(say("asking")):
             name, teacher = str(state.get("models_name") or ""), teacher_gate.is_teacher()
-            offer = hub_download.look(resources.models_folder(), name, teacher=teacher)
+            offer = hub_download.look(model_refs.models_folder(), name, teacher=teacher)
         state[_OFFER] = offer.to_json()
     except (ValueError, OSError) as error:
         state[_SAID] = str(error)
@@ -109,7 +109,7 @@ def _ask() -> None:
 
 def _offer(offer: Offer) -> None:
     """What a model on the hub is, and the button that fetches it."""
-    models = resources.models_folder()
+    models = model_refs.models_folder()
     family = model_facts.FAMILIES.get(offer.kind, offer.kind)
     st.markdown(say("offer", name=literal(offer.name), family=literal(family)))
     with st.grid(4, min_column_width=150, gap="small"):
@@ -136,7 +136,7 @@ def _offer(offer: Offer) -> None:
 
 def _no_room(offer: Offer, come: int) -> str:
     try:
-        hub_offer.check_room(offer, resources.models_folder(), come)
+        hub_offer.check_room(offer, model_refs.models_folder(), come)
     except HubError as error:
         return hub_download.sentence(error)
     return ""
@@ -146,7 +146,7 @@ def _folder() -> None:
     with st.container(border=True, key="models_folder"):
         st.subheader(say("folder"))
         st.markdown(say("folder_what"))
-        st.code(str(resources.models_folder().absolute()), language=None)
-        n, n_broken = len(resources.hub_models()), len(model_facts.broken())
+        st.code(str(model_refs.models_folder().absolute()), language=None)
+        n, n_broken = len(model_refs.hub_models()), len(model_facts.broken())
         st.button(say("look_again"), key="models_look_again", icon=":material/refresh:")
         st.caption(say("found", n=n) + (" " + say("found_broken", n=n_broken) if n_broken else ""))

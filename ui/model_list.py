@@ -5,9 +5,9 @@ import streamlit as st
 import viz.models
 from engine.memory import memory
 from engine.parameter_parts import memory_bytes
-from ui import address, model_facts, model_shelf, resources, session
+from ui import address, model_facts, model_refs, model_shelf, resources, session
 from ui.components import show
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import literal
 from viz.models import ModelSize
 from wording import words
@@ -25,7 +25,7 @@ def megabytes(ref: ModelRef) -> float:
 
 def choose() -> ModelRef | None:
     """The picture of all models, and the one that is looked at closely; None if there is none."""
-    refs = resources.available_models(session.owner())
+    refs = model_refs.available_models(session.owner())
     if not refs:
         st.info(say("none"))
         return None
@@ -72,7 +72,7 @@ def _few(refs: list[ModelRef], chosen: str) -> list[ModelRef]:
 
 def table() -> None:
     """Every model in a row."""
-    rows = [_row(ref) for ref in resources.available_models(session.owner())]
+    rows = [_row(ref) for ref in model_refs.available_models(session.owner())]
     titles = say.table("column")
     st.dataframe(
         [{titles[name]: value for name, value in row.items()} for row in rows],

@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import hub_download, smollm2
 from engine.hub_download import SMOLLM2, Fetch
-from ui import resources, teacher_gate
+from ui import model_refs, teacher_gate
 from ui.words import literal
 from wording import words
 
@@ -17,14 +17,14 @@ POLL = 0.5  # seconds between two looks
 
 def draw() -> None:
     """What is on its way, or how the last one ended. Looks again while one is on its way."""
-    found = hub_download.latest(resources.models_folder())
+    found = hub_download.latest(model_refs.models_folder())
     if found is not None:
         st.fragment(_draw, run_every=POLL if found.running else None)(found.running)
 
 
 def running() -> bool:
     """Whether a model is on its way."""
-    found = hub_download.latest(resources.models_folder())
+    found = hub_download.latest(model_refs.models_folder())
     return found is not None and found.running
 
 
@@ -36,7 +36,7 @@ def _is_the_teachers() -> bool:
 def _act(what: Literal["cancel", "forget"]) -> None:
     """For the buttons: a browser can send the click of a disabled one as well."""
     if not _is_the_teachers():
-        getattr(hub_download, what)(resources.models_folder())
+        getattr(hub_download, what)(model_refs.models_folder())
 
 
 def name_of(what: str) -> str:
@@ -45,7 +45,7 @@ def name_of(what: str) -> str:
 
 
 def _draw(polled: bool) -> None:
-    found = hub_download.latest(resources.models_folder())
+    found = hub_download.latest(model_refs.models_folder())
     if found is None or polled and not found.running:
         st.rerun()  # the page has a new model, or other buttons
         return
@@ -73,7 +73,7 @@ def _how_far(found: Fetch) -> str:
 
 
 def _ended(found: Fetch, name: str) -> None:
-    come = hub_download.come(resources.models_folder(), found.what) if found.what != SMOLLM2 else 0
+    come = hub_download.come(model_refs.models_folder(), found.what) if found.what != SMOLLM2 else 0
     if found.state == "done":
         st.success(say("done", name=name))
     elif found.state == "cancelled":

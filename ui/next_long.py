@@ -17,7 +17,7 @@ from ui import lesson, resources, worked_text
 from ui.cells import safe_cell
 from ui.components import show, token_strip
 from ui.long_job import Job, ask, job_of, jobs, mark_of, run
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import counted
 from viz import NEUTRAL, format_count, format_tick, surprisal_color, visible
 from viz.along import surprisal_by_block

@@ -12,7 +12,7 @@ from engine.trace import Trace
 from ui import address, lesson, passes, resources, worked, worked_text
 from ui.components import show
 from ui.lesson import Truth
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz import distribution_bars, format_count, format_number, visible
 from viz.scores import score_bars
 from wording import words

@@ -12,7 +12,7 @@ import streamlit as st
 from engine.shelf import Shelf
 from engine.trace_size import MOST_BYTES, trace_bytes
 from ui import resources
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from wording import words
 
 if TYPE_CHECKING:  # these import torch: 1.5 s that the first picture does not wait for

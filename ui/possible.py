@@ -4,7 +4,7 @@ import streamlit as st
 
 from ui import resources
 from ui.lesson import literal
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz import clip, format_prob, visible
 from wording import words
 

@@ -11,7 +11,7 @@ from engine.chat import ChatForm, Message, chat_form, chat_ids, end_ids
 from engine.view import first_seen
 from ui import resources
 from ui.components import token_strip
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from wording import words
 
 if TYPE_CHECKING:

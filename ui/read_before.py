@@ -12,7 +12,7 @@ import streamlit as st
 
 from engine.view import first_seen
 from ui import resources
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 
 if TYPE_CHECKING:
     from engine.sampling import Held

@@ -12,7 +12,7 @@ from engine import reading, retention
 from engine.parameter_parts import parameter_count
 from engine.reading import Reading, Record
 from engine.verdict import Verdict, verdict
-from ui import resources, run_curve, run_lesson, run_player, session
+from ui import model_refs, resources, run_curve, run_lesson, run_player, session
 from ui.components import live_curve
 from ui.run_seen import Seen, seen
 from ui.vocabularies import called
@@ -210,7 +210,7 @@ def _with_sign(said: Verdict) -> str:
 
 def before_the_first_run(objective: str) -> None:
     """Something to look at before there is a run: how the shipped model learned, and how far it came."""
-    shipped = next((ref for ref in resources.shipped_models() if ref.objective == objective), None)
+    shipped = next((ref for ref in model_refs.shipped_models() if ref.objective == objective), None)
     records, vocab_size = ([], 512) if shipped is None else _how_it_learned(Path(shipped.folder))
     lines, now = reading.curves(records), reading.read(records, vocab_size)
     st.markdown(say("no_run_yet"))

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from ui import prompt, resources, session, writing_weights
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import literal
 from viz import visible
 from wording import words

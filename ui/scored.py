@@ -21,7 +21,7 @@ from engine.trace import Trace
 from ui import passes, worked_text
 from ui.components import show
 from ui.lesson import Truth
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz.along import kl_bars
 from wording import words
 

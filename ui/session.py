@@ -5,9 +5,9 @@ from urllib.parse import quote
 import streamlit as st
 
 from engine.tokens import repair_text
-from ui import address, nav, resources
+from ui import address, model_refs, nav, resources
 from ui.components.owner import owner_token
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import literal
 from wording import words
 
@@ -99,13 +99,13 @@ def require_trained() -> ModelRef:
     ref = model()
     if ref is not None and ref.kind == "hub":
         st.info(say("needs.training"))
-        _offer([other for other in resources.available_models(owner()) if other.kind != "hub"])
+        _offer([other for other in model_refs.available_models(owner()) if other.kind != "hub"])
     return require_model()
 
 
 def _offer_other(objective: str) -> None:
     st.info(say(f"needs.{objective}"))
-    _offer([ref for ref in resources.available_models(owner()) if ref.objective == objective])
+    _offer([ref for ref in model_refs.available_models(owner()) if ref.objective == objective])
 
 
 def _offer(fitting: list[ModelRef]) -> None:

@@ -15,15 +15,15 @@ from ui import (
     link_notice,
     link_panel,
     link_settings,
+    model_refs,
     model_shelf,
     projector,
-    resources,
     server_start,
     session,
 )
 from ui.components.landmarks import landmarks
 from ui.components.owner import mount_owner
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.words import counted, literal
 from viz import format_count
 from wording import words
@@ -87,7 +87,7 @@ def finish(places: Places) -> None:
 
 
 def _model_picker() -> None:
-    refs = {ref.id: ref for ref in resources.available_models(session.owner())}
+    refs = {ref.id: ref for ref in model_refs.available_models(session.owner())}
     _linked(refs)
     if not refs:
         st.selectbox(say("model"), [], key="no_model", disabled=True, placeholder=say("no_model"))

@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.one_step import OneStep, Stepper, step_of_model, step_of_run
 from ui import resources, time_data
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from wording import words
 
 say = words("ui.step_data")

@@ -15,7 +15,7 @@ from engine.tokenizers import Token
 from ui import choice, passes, worked_training
 from ui.components import show, token_strip
 from ui.lesson import literal
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz.one_step import part_bars
 from viz.theme import surprisal_color
 from wording import words

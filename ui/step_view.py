@@ -3,7 +3,7 @@
 import streamlit as st
 
 from ui import lesson, session, step_data, step_stages
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.step_data import Lab
 from ui.step_stages import Stage
 from viz import format_number

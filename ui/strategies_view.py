@@ -10,9 +10,9 @@ import streamlit as st
 
 from engine.strategies import STRATEGIES, Strategy, Written, distinct, write
 from ui import resources, sampling_form
+from ui.model_refs import ModelRef
 from ui.possible import LONGEST
 from ui.prompt import Prompt
-from ui.resources import ModelRef
 from ui.words import duration
 from ui.written_text import literal_html, say_what_is_seen
 from viz import TRUE, clip, format_number, visible

@@ -14,8 +14,8 @@ from engine.model import Transformer
 from engine.moments import Look, around, fill_in, leaders, look, look_everywhere, write_on
 from engine.sampling import TextStream
 from engine.tokenizers import Tokenizer
-from ui import hiding, lesson, passes, resources
-from ui.resources import ModelRef
+from ui import hiding, lesson, model_refs, passes, resources
+from ui.model_refs import ModelRef
 from wording import words
 
 say = words("ui.time_data")
@@ -61,7 +61,7 @@ class Past:
 
 def moments_of(ref: ModelRef) -> tuple[ModelRef, ...]:
     """The kept moments of a model, one for each step, oldest first."""
-    return tuple({moment.step: moment for moment in resources.history(ref)}.values())
+    return tuple({moment.step: moment for moment in model_refs.history(ref)}.values())
 
 
 def past(moments: tuple[ModelRef, ...], text: str, position: int) -> Past:

@@ -9,7 +9,7 @@ import streamlit as st
 from ui import choice, lesson, passes, resources, session, time_data
 from ui.components import current, select
 from ui.components.moments import moments
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.time_parts import Scene, parts_of
 from wording import words
 

@@ -13,7 +13,7 @@ from engine import reading
 from engine.metrics import most_likely, tail_of
 from ui import lesson, passes, resources
 from ui.components.moments import chips
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.time_data import BARS, SEED, WRITTEN, Past, Samples
 from viz import moments as drawn
 from wording import words

@@ -9,7 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from ui import resources
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz import clip, visible
 from wording import words
 

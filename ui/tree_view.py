@@ -12,7 +12,7 @@ from ui.branches import Writing
 from ui.components import token_tree
 from ui.components.token_tree import Path, TreeNode
 from ui.lesson import literal
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.worked_sampling import path_product
 from viz import format_prob, visible
 from wording import words

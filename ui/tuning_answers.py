@@ -27,7 +27,7 @@ from ui import (
 from ui.cells import table_csv
 from ui.components import token_strip
 from ui.lesson import brief
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.tuning_data import Read
 from ui.tuning_pairs import Pairs
 from ui.words import literal

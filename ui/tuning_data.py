@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from engine import corpus as texts
 from engine.pair_files import Pair
 from ui import resources
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from wording import words
 
 if TYPE_CHECKING:  # some of these import torch

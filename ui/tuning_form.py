@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from ui import tuning_models, tuning_parts, tuning_settings, tuning_spec
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.tuning_pairs import PairChoice, Pairs
 from ui.words import duration, literal
 from wording import words

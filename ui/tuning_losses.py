@@ -7,7 +7,7 @@ import streamlit as st
 import viz
 from ui import resources, tuning_data, tuning_run, worked_tuning
 from ui.components import show
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from viz.tuning import before_and_after
 from wording import words
 

@@ -7,8 +7,8 @@ import streamlit as st
 
 from engine.config import ModelConfig
 from engine.folders import read_json
-from ui import resources, session
-from ui.resources import ModelRef
+from ui import model_refs, resources, session
+from ui.model_refs import ModelRef
 from ui.words import literal
 from wording import words
 
@@ -41,7 +41,7 @@ def compared(info: "RunInfo") -> Compared | None:
         st.caption(say("still_learning"))
         return None
     after = next(
-        (ref for ref in resources.available_models(session.owner()) if ref.id == f"run:{info.id}"), None
+        (ref for ref in model_refs.available_models(session.owner()) if ref.id == f"run:{info.id}"), None
     )
     if after is None or after.step == 0:
         st.caption(say("nothing_learned"))
@@ -63,9 +63,9 @@ def compared(info: "RunInfo") -> Compared | None:
 
 def _start(info: "RunInfo", after: ModelRef) -> ModelRef | None:
     """The model that a run began with: its copy in the run, or where a large one lies."""
-    copy = resources.checkpoint_ref(after.id, info.start, info.folder / "start")
+    copy = model_refs.checkpoint_ref(after.id, info.start, info.folder / "start")
     if copy is not None:
         return replace(copy, device=after.device)
     folder = read_json(info.folder / "run.json").get("start", {}).get("folder")
-    found = (ref for ref in resources.available_models(session.owner()) if ref.folder == folder)
+    found = (ref for ref in model_refs.available_models(session.owner()) if ref.folder == folder)
     return next(found, None)

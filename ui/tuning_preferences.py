@@ -26,7 +26,7 @@ from ui import (
     worked_tuning,
 )
 from ui.components import show
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.tuning_models import Compared
 from ui.tuning_pairs import Pairs
 from ui.words import literal

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from ui import lesson, session, tuning_data
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.tuning_models import Compared
 from ui.words import literal
 from viz import visible

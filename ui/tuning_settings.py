@@ -7,7 +7,7 @@ import streamlit as st
 from engine.config import Aim, TrainConfig
 from engine.plan import rhythm
 from engine.tuning_plan import BATCH_SIZE, BETA, RATES, STEPS
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from wording import words
 
 say = words("ui.tuning_settings")

@@ -12,7 +12,7 @@ from engine.folders import read_json
 from engine.pair_files import Pair, Preference
 from engine.plan import Plan, TooShortError, make_plan
 from ui import resources, training_settings, tuning_settings
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from wording import words
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from ui import (
     tuning_settings,
     tuning_spec,
 )
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.text_choice import TextChoice, usable
 from ui.words import counted, duration, literal
 from wording import words

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from engine import vocabularies as files
 from engine.token_costs import Cost, measure
-from ui import resources
-from ui.resources import ModelRef
+from ui import model_refs, resources
+from ui.model_refs import ModelRef
 from wording import words
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def options(ref: ModelRef | None, also: object = None) -> list[str]:
 
 def of_models(ref: ModelRef | None) -> dict[str, ModelRef]:
     """By option: the published models whose vocabulary is offered, without the chosen model."""
-    found = [model for model in resources.hub_models() if ref is None or model.id != ref.id]
+    found = [model for model in model_refs.hub_models() if ref is None or model.id != ref.id]
     return {model.id: model for model in found[:MOST_MODELS]}
 
 

@@ -10,7 +10,7 @@ from engine.stages import Stage, sampling_stages, worked_out
 from engine.waterfall import CUTS, Column, waterfall
 from ui import resources, sampling_form
 from ui.components import stage_bars
-from ui.resources import ModelRef
+from ui.model_refs import ModelRef
 from ui.token_choice import KEY, begin, token_choice
 from ui.worked_sampling import sampled
 from ui.writing import logits_after, seen

@@ -48,7 +48,7 @@ def _careful(states: WStates, widget: str) -> Any:
         else:
             if value is not None or kind != _CHOSEN or about.deserializer(None) is None:
                 return value
-            plain_log.warning("widget value refused", value="nothing", takes="a choice")
+            plain_log.warning("widget value refused", value="nothing", takes=about.value_type)
     else:
         plain_log.warning("widget value refused", value=kind, takes=about.value_type)
     first = about.deserializer(None)

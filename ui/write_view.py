@@ -12,9 +12,9 @@ from ui.branch_view import keep
 from ui.branches import Writing, as_json
 from ui.components import show, stage_bars
 from ui.dice import look_at_last
+from ui.model_refs import ModelRef
 from ui.part import part
 from ui.prompt import Prompt
-from ui.resources import ModelRef
 from ui.token_choice import token_choice
 from ui.waterfall_view import formula
 from viz import distribution_bars, visible

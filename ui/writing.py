@@ -21,9 +21,9 @@ from ui import resources, session
 from ui.branches import Draw, Writing
 from ui.courtesy import FRAME, Courtesy, one_at_a_time
 from ui.lesson import LONGEST_TRUTH
+from ui.model_refs import ModelRef
 from ui.prompt import CHAT, Prompt
 from ui.read_before import held_for
-from ui.resources import ModelRef
 from ui.sampling_form import Settings
 from ui.words import duration
 from ui.written_text import pieces_of, written

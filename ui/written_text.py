@@ -15,8 +15,8 @@ from engine.waterfall import CUTS
 from ui import resources
 from ui.branches import Draw, Writing
 from ui.lesson import literal
+from ui.model_refs import ModelRef
 from ui.prompt import Prompt
-from ui.resources import ModelRef
 from viz import format_count, format_nats, format_number, format_prob, visible
 from wording import words
 

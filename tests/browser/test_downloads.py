@@ -12,10 +12,10 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Browse, Server, axe, no_exception, open_at, settle
-from ui import resources
+from ui import model_refs
 
 TEXT = "the the 😀 <b>b</b> $x$ =1+1"
-SHIPPED = {ref.id for ref in resources.shipped_models()}
+SHIPPED = {ref.id for ref in model_refs.shipped_models()}
 pytestmark = pytest.mark.skipif(
     "stories-clm" not in SHIPPED,
     reason="stories-clm is not there: python -m pretrained.make stories-clm makes it",

@@ -15,7 +15,7 @@ from tests.browser.conftest import (
     open_page,
     settle,
 )
-from ui import resources
+from ui import model_refs
 
 STORY = "Once upon a time, there was a princess called Lily"
 VIEWS = {
@@ -26,7 +26,7 @@ VIEWS = {
     "length": "embeddings_norms",
 }
 
-SHIPPED = {ref.id for ref in resources.shipped_models()}
+SHIPPED = {ref.id for ref in model_refs.shipped_models()}
 pytestmark = pytest.mark.skipif(
     "stories-clm" not in SHIPPED,
     reason="stories-clm is not there: python -m pretrained.make stories-clm makes it",
@@ -67,7 +67,7 @@ def test_the_keyboard_chooses_a_token_and_a_view(server: Server, browse: Browse)
 
 
 def test_the_map_goes_back_in_time_by_keyboard(server: Server, browse: Browse) -> None:
-    if len(resources.history(resources.shipped_models()[0])) < 2:
+    if len(model_refs.history(model_refs.shipped_models()[0])) < 2:
         pytest.skip("pretrained/history is not there: there is one moment only")
     page = browse()
     opened(page, server, "map")

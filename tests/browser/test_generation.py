@@ -18,13 +18,13 @@ from tests.browser.conftest import (
     open_at,
     settle,
 )
-from ui import resources
+from ui import model_refs
 
 PROMPT = "Once upon a time, there was a"
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 
 pytestmark = pytest.mark.skipif(
-    not any(ref.objective == "clm" for ref in resources.shipped_models()),
+    not any(ref.objective == "clm" for ref in model_refs.shipped_models()),
     reason="pretrained/ has no causal model",
 )
 

@@ -15,14 +15,14 @@ from tests.browser.conftest import (
     open_page,
     settle,
 )
-from ui import resources
+from ui import model_refs, resources
 from viz import visible
 
 STORY = "Once upon a time, there was a"
 MIXED = "a a 77 <b> $x$ 👍 a"
 VIEWS = ("logit-lens", "contributions", "stream", "switch-off")
 
-SHIPPED = {ref.id: ref for ref in resources.shipped_models()}
+SHIPPED = {ref.id: ref for ref in model_refs.shipped_models()}
 pytestmark = pytest.mark.skipif(
     not {"stories-clm", "stories-mlm"} <= SHIPPED.keys(),
     reason="a shipped model is not there: python -m pretrained.make makes it",

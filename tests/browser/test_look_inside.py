@@ -6,14 +6,14 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Browse, Server, go_to, no_exception, open_page, settle
-from ui import resources
+from ui import model_refs
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 STORY = "Once upon a time, there was a"
 REPEATED = "a a a a a a a"
 PAGES = ("tokens", "next_token", "attention")
 
-SHIPPED = {ref.id for ref in resources.shipped_models()}
+SHIPPED = {ref.id for ref in model_refs.shipped_models()}
 pytestmark = pytest.mark.skipif(
     "stories-clm" not in SHIPPED,
     reason="stories-clm is not there: python -m pretrained.make stories-clm makes it",

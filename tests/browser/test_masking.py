@@ -17,13 +17,13 @@ from tests.browser.conftest import (
     open_at,
     settle,
 )
-from ui import resources
+from ui import model_refs
 
 STORY = "Once upon a time, there was a princess called Nora. She"
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 
 pytestmark = pytest.mark.skipif(
-    {ref.objective for ref in resources.shipped_models()} != {"clm", "mlm"},
+    {ref.objective for ref in model_refs.shipped_models()} != {"clm", "mlm"},
     reason="pretrained/ has no pair of a causal and a masked model",
 )
 

@@ -6,10 +6,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Browse, Server, axe, open_at, settle
-from ui import resources
+from ui import model_refs
 
 pytestmark = pytest.mark.skipif(
-    {ref.objective for ref in resources.shipped_models()} != {"clm", "mlm"},
+    {ref.objective for ref in model_refs.shipped_models()} != {"clm", "mlm"},
     reason="pretrained/ has no pair of a causal and a masked model",
 )
 

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints import Checkpoint
 from tests import hub_folders
 from tests.pages.tiny import save_tiny
-from ui import resources, run_curve
+from ui import model_refs, run_curve
 
 ROOT = Path(__file__).parents[2]
 OpenPage = Callable[..., AppTest]
@@ -84,7 +84,7 @@ def unpacked(grid: dict[str, Any]) -> NDArray[Any]:
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder in place of the shipped models."""
     folder = tmp_path / "pretrained"
-    monkeypatch.setattr(resources, "PRETRAINED", folder)
+    monkeypatch.setattr(model_refs, "PRETRAINED", folder)
     return folder
 
 

@@ -16,7 +16,7 @@ from engine.heads import attention_cell, best_example, head_measures
 from engine.trace import Trace, trace
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly, unpacked
-from ui import head_find, head_habits, lesson, resources, worked
+from ui import head_find, head_habits, lesson, model_refs, worked
 from viz import format_number, format_prob
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
@@ -39,7 +39,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Checkpoin
 
 @pytest.fixture(autouse=True)
 def models(checkpoints: dict[str, Checkpoint], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "PRETRAINED", Path(checkpoints["stories-clm"].info["folder"]))
+    monkeypatch.setattr(model_refs, "PRETRAINED", Path(checkpoints["stories-clm"].info["folder"]))
 
 
 def opened(open_page: OpenPage, text: str, model: str = "stories-clm", **state: object) -> AppTest:
@@ -230,7 +230,7 @@ def test_the_download_holds_every_weight_that_can_be(checkpoints: dict[str, Chec
 def test_no_model_says_what_to_do(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    monkeypatch.setattr(resources, "PRETRAINED", tmp_path_factory.mktemp("none"))
+    monkeypatch.setattr(model_refs, "PRETRAINED", tmp_path_factory.mktemp("none"))
     at = open_page("attention", text=REPEATED)
     assert not at.exception and "no model" in said(at).lower()
 

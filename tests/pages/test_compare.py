@@ -15,7 +15,7 @@ from engine.tokenizers import byte_tokenizer, char_tokenizer
 from engine.trace import trace
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
-from ui import lesson, resources
+from ui import lesson, model_refs
 from ui.compare_text import signed
 from viz import format_perplexity, visible
 
@@ -49,7 +49,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
 
 @pytest.fixture(autouse=True)
 def folder(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "PRETRAINED", Path(models["stories-clm"].info["folder"]))
+    monkeypatch.setattr(model_refs, "PRETRAINED", Path(models["stories-clm"].info["folder"]))
 
 
 def opened(
@@ -234,7 +234,7 @@ def test_without_a_second_model_the_page_says_what_to_do(
     open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny.save_tiny(tmp_path, "alone")
-    monkeypatch.setattr(resources, "PRETRAINED", tmp_path)
+    monkeypatch.setattr(model_refs, "PRETRAINED", tmp_path)
     at = open_page("compare", text=STORY)
     assert not at.exception and "nothing to compare with" in said(at)
 
@@ -246,7 +246,7 @@ def test_a_diverged_second_model_is_a_sentence(
     with torch.no_grad():
         next(iter(good.model.parameters())).fill_(1e30)  # finite, but not what is computed with it
     save_checkpoint(tmp_path / "diverged", good)
-    monkeypatch.setattr(resources, "PRETRAINED", tmp_path)
+    monkeypatch.setattr(model_refs, "PRETRAINED", tmp_path)
     at = opened(open_page, STORY, "diverged")
     assert "not finite" in said(at)
 
@@ -290,8 +290,8 @@ def test_the_shipped_model_is_better_at_the_name_than_its_early_moment(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
-    ref = next((r for r in resources.shipped_models() if r.id == "stories-clm"), None)
-    if ref is None or len(resources.history(ref)) < 2:
+    ref = next((r for r in model_refs.shipped_models() if r.id == "stories-clm"), None)
+    if ref is None or len(model_refs.history(ref)) < 2:
         pytest.skip("the shipped model and its history are not there")
     at = opened(open_page, STORY, "none", model="stories-clm")
     at.button(key="try_0").click().run()

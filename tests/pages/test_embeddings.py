@@ -19,8 +19,8 @@ from engine.tokenizers import Tokenizer, char_tokenizer
 from engine.trace import trace
 from tests.pages.conftest import OpenPage, component, plotly
 from tests.pages.tiny import array, story_tokenizer
-from ui import embedding_data, embedding_map, nav, resources, session
-from ui.resources import ModelRef
+from ui import embedding_data, embedding_map, model_refs, nav, resources, session
+from ui.model_refs import ModelRef
 from viz import visible
 
 VIEWS = ("look-up", "position", "neighbours", "map", "length")
@@ -67,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The causal model has a history of three moments, the others have none."""
-    monkeypatch.setattr(resources, "PRETRAINED", folder)
+    monkeypatch.setattr(model_refs, "PRETRAINED", folder)
 
     def history(ref: ModelRef) -> list[ModelRef]:
         if ref.id != "stories-clm":
@@ -78,7 +78,7 @@ def models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             ref,
         ]
 
-    monkeypatch.setattr(resources, "history", history)
+    monkeypatch.setattr(model_refs, "history", history)
 
 
 def opened(
@@ -128,7 +128,7 @@ def test_the_shipped_models(
     open_page: OpenPage, view: str, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
-    if model not in {ref.id for ref in resources.shipped_models()}:
+    if model not in {ref.id for ref in model_refs.shipped_models()}:
         pytest.skip(f"pretrained/{model} is not there")
     opened(open_page, view, session.DEFAULT_TEXT, model)
 
@@ -244,10 +244,10 @@ def test_other_kinds_are_explained_and_offered(open_page: OpenPage, folder: Path
 
 
 def test_without_a_learned_model_it_says_so(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "available_models", lambda owner: resources.shipped_models()[:0])
+    monkeypatch.setattr(model_refs, "available_models", lambda owner: model_refs.shipped_models()[:0])
     monkeypatch.setattr(
-        resources, "available_models",
-        lambda owner: [ref for ref in resources.shipped_models() if ref.id == "stories-clm"],
+        model_refs, "available_models",
+        lambda owner: [ref for ref in model_refs.shipped_models() if ref.id == "stories-clm"],
     )  # fmt: skip
     at = opened(open_page, "position", embeddings_kind_rotary="learned")
     assert "No other model at hand has one" in said(at)
@@ -417,7 +417,7 @@ def test_a_run_is_counted_in_its_own_text(folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     save(run / "checkpoints", "0000040", story_tokenizer())
     (run / "corpus.txt").write_text("the the cat\n", "utf-8")
-    ref = replace(resources.shipped_models()[0], id="run:x", kind="run", identity="x",
+    ref = replace(model_refs.shipped_models()[0], id="run:x", kind="run", identity="x",
                   folder=str(run / "checkpoints" / "0000040"), corpus="pasted")  # fmt: skip
     found = embedding_data._in_corpus(ref)
     assert found is not None and found.source == "the text that this run learned from"
@@ -473,5 +473,5 @@ def test_choices_survive_a_page_change(open_page: OpenPage) -> None:
 
 
 def test_the_slider_s_first_place_is_the_oldest_moment() -> None:
-    ref = resources.shipped_models()[0]
+    ref = model_refs.shipped_models()[0]
     assert embedding_map.step_key(ref) == f"embeddings_step_{ref.id}"

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import ROOT, OpenPage
-from ui import address, nav, resources, session
+from ui import address, model_refs, nav, session
 
 PAGES = [info.name for info in nav.PAGES]
 TEXTS = {
@@ -37,7 +37,7 @@ def test_page_opens(open_page: OpenPage, name: str, text: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_page_opens_with_the_masked_model(open_page: OpenPage, name: str) -> None:
-    if "stories-mlm" not in {ref.id for ref in resources.shipped_models()}:
+    if "stories-mlm" not in {ref.id for ref in model_refs.shipped_models()}:
         pytest.skip("pretrained/stories-mlm is not there")
     at = open_page(name, model="stories-mlm")
     check(at)
@@ -48,7 +48,7 @@ def test_page_opens_with_the_masked_model(open_page: OpenPage, name: str) -> Non
 def test_page_opens_without_any_model(
     open_page: OpenPage, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resources, "PRETRAINED", tmp_path / "empty")
+    monkeypatch.setattr(model_refs, "PRETRAINED", tmp_path / "empty")
     check(open_page(name))
 
 
@@ -58,12 +58,12 @@ def test_damaged_weights_are_a_sentence(
 ) -> None:
     import shutil
 
-    if not resources.shipped_models():
+    if not model_refs.shipped_models():
         pytest.skip("pretrained/ is empty")
-    shutil.copytree(resources.PRETRAINED / "stories-clm", tmp_path / "stories-clm")
+    shutil.copytree(model_refs.PRETRAINED / "stories-clm", tmp_path / "stories-clm")
     weights = tmp_path / "stories-clm" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x7f")
-    monkeypatch.setattr(resources, "PRETRAINED", tmp_path)
+    monkeypatch.setattr(model_refs, "PRETRAINED", tmp_path)
     check(open_page(name))
 
 
@@ -150,10 +150,10 @@ def test_the_owner_is_the_word_that_the_browser_keeps(open_page: OpenPage) -> No
 def test_a_link_to_an_own_run_waits_until_the_browser_says_whose_it_is(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shipped = resources.shipped_models()
+    shipped = model_refs.shipped_models()
     own = replace(shipped[0], id="run:20261130-abcd", name="mine", kind="run")
     known = [*shipped]
-    monkeypatch.setattr(resources, "available_models", lambda owner: known)
+    monkeypatch.setattr(model_refs, "available_models", lambda owner: known)
     at = open_page("tokens", query={"model": own.id})
     assert at.session_state["model"] == shipped[0].id  # nobody knows yet whose runs may be shown
     known.append(own)
@@ -163,7 +163,7 @@ def test_a_link_to_an_own_run_waits_until_the_browser_says_whose_it_is(
 
 
 def test_the_pickers_say_what_every_shipped_model_has_learned(open_page: OpenPage) -> None:
-    shipped = resources.shipped_models()
+    shipped = model_refs.shipped_models()
     at = open_page("models")
     for picker in (at.sidebar.selectbox(key="model"), at.selectbox(key="look_at")):
         for ref in shipped:

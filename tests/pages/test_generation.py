@@ -18,7 +18,7 @@ from engine.strategies import STRATEGIES, Written, distinct, write
 from engine.tokenizers import byte_tokenizer, char_tokenizer
 from tests.pages.conftest import OpenPage, component, plotly
 from tests.pages.tiny import array, save_tiny
-from ui import resources, worked_sampling, writing
+from ui import model_refs, resources, worked_sampling, writing
 from ui.branches import as_json
 from ui.strategies_view import measured
 from ui.tree_view import press
@@ -94,7 +94,7 @@ def test_the_waterfall_has_every_step_in_order_and_its_masses_add_up(
     names = [column["title"] for column in columns]
     assert names == ["logits", "penalty", "temperature", "softmax", "top-k", "top-p", "min-p", "drawn from"]
     ids = model.tokenizer.encode(PROMPT)
-    logits = writing.logits_after(resources.shipped_models()[0], ids)
+    logits = writing.logits_after(model_refs.shipped_models()[0], ids)
     keywords = {"temperature": 1.4, "repetition_penalty": 1.3, "previous": ids}
     stages = sampling_stages(logits, top_k=50, top_p=0.9, min_p=0.2, **keywords)
     by_name = {stage.name: stage for stage in stages}
@@ -157,7 +157,7 @@ def test_a_token_of_the_waterfall_is_worked_out(open_page: OpenPage, model: Chec
     likeliest = at.selectbox(key="generation_token").value
     at.selectbox(key="generation_token").set_value(7).run()
     assert component(at, "generation_waterfall")["chosen"] in (7, likeliest)
-    logits = writing.logits_after(resources.shipped_models()[0], model.tokenizer.encode(PROMPT))
+    logits = writing.logits_after(model_refs.shipped_models()[0], model.tokenizer.encode(PROMPT))
     assert f"{logits[7]:.4g}"[:5].rstrip("0") in at.latex[0].value
     assert len(at.selectbox(key="generation_token").options) == 256  # the whole vocabulary
 
@@ -203,7 +203,7 @@ def test_undo_restart_and_the_dice(open_page: OpenPage, model: Checkpoint) -> No
     assert base[at_u] <= second.u <= base[at_u] + lengths[at_u] + 1e-6
     assert lengths[at_u] == pytest.approx(second.prob, abs=1e-6)
     probs = sampling_stages(
-        writing.logits_after(resources.shipped_models()[0], (*model.tokenizer.encode(PROMPT), first.id)),
+        writing.logits_after(model_refs.shipped_models()[0], (*model.tokenizer.encode(PROMPT), first.id)),
         top_p=0.9,
     )[-1].probs
     assert len(lengths) == len(cumulative_line(probs, show=[second.id]))
@@ -363,7 +363,7 @@ def test_any_token_can_be_forced_and_says_that_it_had_no_dice(open_page: OpenPag
     at.button(key="generation_force").click().run()
     assert not at.exception and drawn(at)[1] == 200
     forced = writing_of(at).draws[1]
-    stages = sampling_stages(writing.logits_after(resources.shipped_models()[0], ids), top_p=0.9)
+    stages = sampling_stages(writing.logits_after(model_refs.shipped_models()[0], ids), top_p=0.9)
     assert forced.forced and forced.model_prob == pytest.approx(stages[0].probs[200])
     assert forced.prob == pytest.approx(stages[-1].probs[200])
     assert "no dice were thrown" in captions(at)
@@ -374,7 +374,7 @@ def test_any_token_can_be_forced_and_says_that_it_had_no_dice(open_page: OpenPag
 
 
 def test_a_token_that_is_pressed_in_the_picture_is_forced(open_page: OpenPage, model: Checkpoint) -> None:
-    ref = resources.shipped_models()[0]
+    ref = model_refs.shipped_models()[0]
     text, prompt = writing.Writing((ref.id, PROMPT)), model.tokenizer.encode(PROMPT)
     at = open_page("generation", text=PROMPT)
     how = writing.Settings({"temperature": 1.0, "top_k": 2}, 1, 60, frozenset())
@@ -469,7 +469,7 @@ def test_a_histogram_of_draws_agrees_with_the_displayed_distribution(
                    generation_n_draws=n)  # fmt: skip
     assert not at.exception
     came, due, _ = plotly(at, "generation_counts")["data"]
-    logits = writing.logits_after(resources.shipped_models()[0], model.tokenizer.encode(PROMPT))
+    logits = writing.logits_after(model_refs.shipped_models()[0], model.tokenizer.encode(PROMPT))
     probs = sampling_stages(logits, top_k=6, top_p=0.9)[-1].probs
     counts = draw_many(probs, n, 4)
     order = np.argsort(-probs, kind="stable")[: int((probs > 0).sum())]
@@ -548,7 +548,7 @@ def test_strategies_are_measured_and_kept(open_page: OpenPage, shelf: Path) -> N
 
 
 def test_where_a_story_breaks_is_where_the_oracle_says() -> None:
-    ref = resources.shipped_models()[0]
+    ref = model_refs.shipped_models()[0]
     text = "Once upon a time, there was a spreadsheet"
     ids = resources.tokenizer(ref).encode(text[21:])
     row = measured(ref, text[:21], "x", Written(tuple(ids), -3.0), 0.1)

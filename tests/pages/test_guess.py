@@ -78,9 +78,9 @@ def test_a_bet_costs_what_it_gave_the_token_that_came(
     part, v = part_of(models), models[0].tokenizer.vocab_size
     at = opened(open_page, lang=language)
     at = bet(at, 6, 60)  # none of these
-    from ui import guess_data, resources
+    from ui import guess_data, model_refs
 
-    (ref,) = [ref for ref in resources.shipped_models() if ref.objective == "clm"]
+    (ref,) = [ref for ref in model_refs.shipped_models() if ref.objective == "clm"]
     listed = guess.candidates(guess_data.counts(ref), part.before(0))
     mine = guess.bits(guess.pick(None, listed, 60, v), part.answer(0))
     field = guess_data.field(ref, SEED)
@@ -102,9 +102,9 @@ def test_a_whole_round_ends_with_all_totals_and_another_text(open_page: OpenPage
     assert len(table) == 10 and list(table.columns)[:2] == ["Token", "you"]
     assert bits(at)["you"] == pytest.approx(table["you"].sum(), abs=1e-3)
     floor = next(c.value for c in at.caption if "entropy" in c.value)
-    from ui import guess_data, resources
+    from ui import guess_data, model_refs
 
-    (ref,) = [ref for ref in resources.shipped_models() if ref.objective == "clm"]
+    (ref,) = [ref for ref in model_refs.shipped_models() if ref.objective == "clm"]
     exact = guess_data.field(ref, SEED).floor
     assert exact is not None
     assert float(re.findall(r"[\d.]+", floor)[0]) == pytest.approx(sum(exact), rel=1e-3)

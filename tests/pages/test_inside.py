@@ -17,7 +17,7 @@ from engine.metrics import softmax
 from engine.trace import Trace, trace
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
-from ui import inside_off, resources
+from ui import inside_off, model_refs
 from viz import TRUE, visible
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
@@ -41,7 +41,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Checkpoin
 
 @pytest.fixture(autouse=True)
 def models(checkpoints: dict[str, Checkpoint], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "PRETRAINED", Path(checkpoints["stories-clm"].info["folder"]))
+    monkeypatch.setattr(model_refs, "PRETRAINED", Path(checkpoints["stories-clm"].info["folder"]))
 
 
 def opened(

@@ -18,7 +18,7 @@ from engine.trace import Trace, trace
 from tests.hub_folders import write_bert, write_llama
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
-from ui import inside_alone, inside_off, resources
+from ui import inside_alone, inside_off, model_refs, resources
 from ui.example_list import EXAMPLES
 
 TEXT = "One day a fox called Lily met another fox, and Lily"
@@ -206,7 +206,7 @@ def test_a_model_without_moments_says_so(open_page: OpenPage, published: Path) -
 def test_the_matrix_is_the_models_own_memory_and_cant_be_changed(published: Path) -> None:
     from ui import embedding_data
 
-    ref = next(ref for ref in resources.hub_models() if ref.name == "llama")
+    ref = next(ref for ref in model_refs.hub_models() if ref.name == "llama")
     matrix, weight = embedding_data.matrix(ref), resources.load(ref).model.embedding.weight
     assert matrix.ctypes.data == weight.data_ptr() and not matrix.flags.writeable
 

@@ -30,7 +30,7 @@ from tests.pages.conftest import OpenPage
 from tests.pages.made_runs import EVALS, MINE, YOURS, make_run, set_status
 from tests.pages.tiny import save_tiny
 from tests.test_wording import forms, sentences
-from ui import nav, resources, session
+from ui import model_refs, nav, session
 from ui.experiment_words import words_of
 
 WORD = re.compile(r"[^\W\d_]{2,}")
@@ -227,7 +227,7 @@ class Visit:
 
 @pytest.fixture(autouse=True)
 def nothing_is_trained(monkeypatch: pytest.MonkeyPatch, loupe_home: Path) -> Iterator[None]:
-    if not resources.shipped_models():
+    if not model_refs.shipped_models():
         pytest.skip("pretrained/ is empty: python -m pretrained.make makes the models")
     monkeypatch.setattr(RunQueue, "pump", lambda self: None)
     monkeypatch.setattr(RunQueue, "refresh", lambda self, *ids: False)
@@ -281,7 +281,7 @@ def test_what_stops_a_page(
     assert not left_in_english(visit.at)
     visit.go("es", text="a ", model="stories-mlm")
     assert not left_in_english(visit.at)
-    monkeypatch.setattr(resources, "PRETRAINED", tmp_path)
+    monkeypatch.setattr(model_refs, "PRETRAINED", tmp_path)
     visit.go("es")
     assert not left_in_english(visit.at)
 

@@ -26,7 +26,7 @@ from engine.sampling import next_logits
 from engine.tokenizers import Tokenizer, byte_tokenizer, char_tokenizer, train_bpe
 from tests.pages.conftest import OpenPage, Pair, component, plotly
 from tests.pages.tiny import array, save_tiny
-from ui import hiding, masking_pair, masking_sentence, passes, resources, worked_masking
+from ui import hiding, masking_pair, masking_sentence, model_refs, passes, resources, worked_masking
 from ui.lesson import brief
 from ui.masking_pair import NURSERY
 from ui.worked import tex
@@ -36,7 +36,7 @@ from viz.masking import fate_color
 STORY = "Once upon a time, there was a princess called Nora. She"
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 needs_shipped = pytest.mark.skipif(
-    len(resources.shipped_models()) < 2, reason="pretrained/ has no shipped pair"
+    len(model_refs.shipped_models()) < 2, reason="pretrained/ has no shipped pair"
 )
 
 
@@ -250,7 +250,7 @@ def test_what_is_scored_and_what_it_is_called(open_page: OpenPage, models: Pair)
     assert [value.split(" (")[0] for value in scored] == [f"{n - 1} of {n}", f"1 of {n}"]
     ids = models[0].tokenizer.encode(STORY)
     labels = {metric.label: metric.value for metric in at.metric}
-    found = next_token_scores(passes.traced(resources.shipped_models()[0], STORY).logits, ids)
+    found = next_token_scores(passes.traced(model_refs.shipped_models()[0], STORY).logits, ids)
     assert labels["Loss, nats per token"] == format_number(found.loss)
     assert "Masked-token loss, nats per hidden token" in labels
     assert not any("perplexity" in label.lower() for label in labels)
@@ -282,7 +282,7 @@ def test_the_shipped_pair_is_of_equal_size_and_each_loss_has_its_own_axis(open_p
 
 @needs_shipped
 def test_the_shipped_masked_model_is_all_but_certain_of_a_name_that_comes_back() -> None:
-    (ref,) = (ref for ref in resources.shipped_models() if ref.objective == "mlm")
+    (ref,) = (ref for ref in model_refs.shipped_models() if ref.objective == "mlm")
     tokenizer = resources.tokenizer(ref)
     ids = [token.id for token in gap_tokens(tokenizer, masking_sentence.TWICE)]
     first, second = (i for i, token in enumerate(ids) if tokenizer.token_bytes(token) == b" Max")

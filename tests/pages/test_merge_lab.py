@@ -17,7 +17,7 @@ from engine.runs import RunStore
 from engine.tokenizers import train_bpe
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
-from ui import resources
+from ui import model_refs
 
 ME = "a" * 32
 STORY = "Long ago, a fox found a hat in the old barn.\n" * 200
@@ -30,7 +30,7 @@ def small_world(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     if not folder.exists():
         tiny.save_tiny(folder, "stories-clm")
         tiny.save_tiny(folder, "stories-mlm", objective="mlm")
-    monkeypatch.setattr(resources, "PRETRAINED", folder)
+    monkeypatch.setattr(model_refs, "PRETRAINED", folder)
     monkeypatch.setattr(RunQueue, "pump", lambda self: None)  # every run waits in the queue
     monkeypatch.setattr(texts, "stories", lambda: Corpus("Stories", "stories", STORY, STORY[:900]))
     yield

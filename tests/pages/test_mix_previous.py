@@ -17,7 +17,7 @@ from engine.trace import trace
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, plotly
 from tests.pages.made_runs import STORY, said
-from ui import resources
+from ui import model_refs
 
 TEXT = "the cat sat on a mat the"
 SHAPES = {
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "PRETRAINED", folder)
+    monkeypatch.setattr(model_refs, "PRETRAINED", folder)
 
 
 def saved(folder: Path, name: str) -> Checkpoint:

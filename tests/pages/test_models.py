@@ -22,8 +22,8 @@ from tests.fake_hub import FakeHub, fake_hub
 from tests.hub_folders import write_llama
 from tests.pages.conftest import ROOT, OpenPage, Pair, plotly
 from tests.pages.tiny import array
-from ui import model_facts, model_list, model_shelf, resources
-from ui.resources import ModelRef
+from ui import model_facts, model_list, model_refs, model_shelf, resources
+from ui.model_refs import ModelRef
 
 LLAMA = {"look_at": "hub:llama"}
 FORMULA = r"\cdot "
@@ -37,7 +37,7 @@ def empty_shelves() -> Iterator[None]:
 
 
 def ref_of(name: str) -> ModelRef:
-    return next(ref for ref in resources.available_models("nobody") if ref.name == name)
+    return next(ref for ref in model_refs.available_models("nobody") if ref.name == name)
 
 
 def fine(at: AppTest) -> AppTest:
@@ -65,7 +65,7 @@ def test_the_picture_shows_every_model_s_memory(
             drawn |= {
                 int(r): (float(x), s) for r, x, s in zip(rows, sizes, trace["marker"]["symbol"], strict=True)
             }
-    refs = resources.available_models("nobody")
+    refs = model_refs.available_models("nobody")
     assert [ref.name for ref in refs] == [
         "tiny-clm",
         "tiny-mlm",
@@ -211,7 +211,7 @@ def test_two_sessions_load_one_model_once(published: Path, monkeypatch: pytest.M
 def test_of_large_models_few_stay(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("second", "third"):
         write_llama(published / name, seed=len(name))
-    monkeypatch.setattr(resources, "LARGE", 1000)
+    monkeypatch.setattr(model_refs, "LARGE", 1000)
     monkeypatch.setenv("LOUPE_LARGE_MODELS", "2")
     llama, second, third = (ref_of(name) for name in ("llama", "second", "third"))
     gone = weakref.ref(resources.load(second).model.embedding.weight)
@@ -228,7 +228,7 @@ def test_of_large_models_few_stay(published: Path, monkeypatch: pytest.MonkeyPat
 def test_a_model_that_does_not_fit_is_a_sentence(
     open_page: OpenPage, published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resources, "LARGE", 1000)
+    monkeypatch.setattr(model_refs, "LARGE", 1000)
     model_shelf._shelf(True)._free = lambda: 250_000_000
     at = fine(open_page("next_token", {"model": "hub:llama"}))
     assert "llama needs 0 MB of memory and 250 MB to work with, but only 250 MB are free" in texts(at)
@@ -239,7 +239,7 @@ def test_a_model_that_does_not_fit_is_a_sentence(
 
 def test_the_list_of_models_needs_no_torch(published: Path) -> None:
     code = (
-        "import sys; from ui import resources; refs = resources.available_models('nobody');"
+        "import sys; from ui import model_refs, resources; refs = model_refs.available_models('nobody');"
         "assert {'hub:llama', 'hub:roberta'} <= {ref.id for ref in refs}; assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], cwd=ROOT, check=True)

@@ -17,7 +17,7 @@ from engine.tokenizers import char_tokenizer
 from engine.trace import Trace, trace
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
-from ui import lesson, long_job, resources, worked
+from ui import lesson, long_job, model_refs, worked
 from viz import format_number, visible
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
@@ -41,7 +41,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 
 @pytest.fixture(autouse=True)
 def models(checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "PRETRAINED", Path(checkpoint.info["folder"]))
+    monkeypatch.setattr(model_refs, "PRETRAINED", Path(checkpoint.info["folder"]))
 
 
 def opened(open_page: OpenPage, text: str, model: str = "stories-clm", **state: object) -> AppTest:
@@ -446,7 +446,7 @@ def test_a_masked_model_offers_the_other_kind(open_page: OpenPage) -> None:
 def test_no_model_says_what_to_do(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    monkeypatch.setattr(resources, "PRETRAINED", tmp_path_factory.mktemp("none"))
+    monkeypatch.setattr(model_refs, "PRETRAINED", tmp_path_factory.mktemp("none"))
     at = open_page("next_token", text=STORY)
     assert not at.exception and "no model" in said(at).lower()
 

@@ -15,7 +15,7 @@ from engine.config import TrainConfig
 from tests.engine.test_one_step import CONFIG, run_with_checkpoints
 from tests.pages.conftest import OpenPage, component, plotly
 from tests.pages.tiny import array, save_tiny
-from ui import resources
+from ui import model_refs
 
 VIEW = {"watch": "one-step"}
 STAGES = ("batch", "loss", "gradients", "update", "before-and-after")
@@ -29,7 +29,7 @@ def small(loupe_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         saved = save_tiny(tmp_path, f"tiny-{objective}", objective=objective)
         config = TrainConfig(steps=400, batch_size=4, learning_rate=1e-2, warmup_steps=9, grad_clip=1.0)
         save_checkpoint(tmp_path / f"tiny-{objective}", replace(saved, step=132, train_config=config))
-    monkeypatch.setattr(resources, "PRETRAINED", tmp_path)
+    monkeypatch.setattr(model_refs, "PRETRAINED", tmp_path)
     yield
     st.cache_resource.clear()
 

@@ -16,7 +16,7 @@ from engine.trace import Trace, trace
 from tests import hub_folders
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly, unpacked
-from ui import long_job, resources
+from ui import long_job, model_refs
 
 TEXT = "Once upon a time there was a cat called Lily. She"
 ODD = "a\x06b"  # a byte that the vocabulary of `llama` lacks
@@ -139,7 +139,7 @@ def test_every_view_without_a_word_of_stories(open_page: OpenPage, llama: Checkp
 def test_a_large_model_says_how_long_a_long_text_takes(
     open_page: OpenPage, llama: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resources, "LARGE", 0)
+    monkeypatch.setattr(model_refs, "LARGE", 0)
     monkeypatch.setattr(long_job, "SOON", 0.0)
     monkeypatch.setattr(long_job, "seconds_per_token", lambda model: 0.5)
     text = TEXT * 6

@@ -19,7 +19,7 @@ from engine.metrics import log_softmax
 from engine.sampling import generate
 from tests import hub_folders
 from tests.pages.conftest import OpenPage, component
-from ui import resources
+from ui import model_refs
 from ui.lesson_list import CAUSAL, LESSONS
 
 TEXT = "Once upon a time, there was a fox."
@@ -43,7 +43,7 @@ def opened(folder: Path) -> Checkpoint:
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every model counts as large: one of few that are held, and read with a cache that is kept."""
-    monkeypatch.setattr(resources, "LARGE", 10)
+    monkeypatch.setattr(model_refs, "LARGE", 10)
 
 
 def said(at: AppTest) -> str:

@@ -22,7 +22,7 @@ from engine.training import moment_steps
 from tests.engine.test_one_step import CONFIG, run_with_checkpoints
 from tests.pages.conftest import ROOT, OpenPage, component
 from tests.pages.tiny import save_tiny
-from ui import resources, time_data
+from ui import model_refs, time_data
 
 VIEW = {"watch": "time-machine"}
 TEXT = "Once upon a time, there was a princess called Lily. She"
@@ -186,7 +186,7 @@ def test_a_model_without_a_history_shows_its_one_moment(
     open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_tiny(tmp_path, "alone")
-    monkeypatch.setattr(resources, "PRETRAINED", tmp_path)
+    monkeypatch.setattr(model_refs, "PRETRAINED", tmp_path)
     at = open_page("training", query=VIEW, text="a fox")
     assert machine(at)["steps"] == [0] and "Only one moment" in said(at)
 
@@ -200,8 +200,8 @@ def test_a_damaged_moment_is_told_in_a_sentence(
     weights = older / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4] + b"oops")
     description = json.loads((older / "checkpoint.json").read_text())
-    monkeypatch.setattr(resources, "PRETRAINED", tmp_path)
-    monkeypatch.setattr(time_data, "moments_of", lambda ref: tuple(resources.history(ref)))
+    monkeypatch.setattr(model_refs, "PRETRAINED", tmp_path)
+    monkeypatch.setattr(time_data, "moments_of", lambda ref: tuple(model_refs.history(ref)))
     assert description["step"] == 0
     at = open_page("training", query=VIEW, text="a fox")
     assert not at.exception and "damaged" in said(at)

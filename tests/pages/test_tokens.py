@@ -14,7 +14,7 @@ from engine import vocabularies
 from engine.tokenizers import char_tokenizer
 from tests.pages import tiny
 from tests.pages.conftest import OpenPage, component, plotly
-from ui import resources, tokens_languages
+from ui import model_refs, resources, tokens_languages
 from ui import vocabularies as ui_vocabularies
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ def models(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
     if not folder.exists():
         tiny.save_tiny(folder, "stories-clm")
         tiny.save_tiny(folder, "stories-mlm", objective="mlm")
-    monkeypatch.setattr(resources, "PRETRAINED", folder)
+    monkeypatch.setattr(model_refs, "PRETRAINED", folder)
 
 
 @pytest.fixture(autouse=True)
@@ -255,7 +255,7 @@ def test_works_without_a_model_and_with_a_masked_one(
 ) -> None:
     at = open_page("tokens", text="a cat", model="stories-mlm")
     assert not at.exception and chips(at)
-    monkeypatch.setattr(resources, "PRETRAINED", tmp_path_factory.mktemp("none"))
+    monkeypatch.setattr(model_refs, "PRETRAINED", tmp_path_factory.mktemp("none"))
     at = open_page("tokens", text="a cat")
     assert not at.exception and [chip["id"] for chip in chips(at)] == list(b"a cat")
 
@@ -267,7 +267,7 @@ def test_try_this_does_it(open_page: OpenPage) -> None:
     assert any(len(group["chips"]) == 18 for group in component(at, "tokens_strip")["groups"])
     at.button(key="try_2").click().run()
     assert not at.toggle(key="tokens_special").value
-    own = resources.tokenizer(resources.shipped_models()[0])
+    own = resources.tokenizer(model_refs.shipped_models()[0])
     control = {own.mask_id, own.end_id}
     assert control <= set(ids(at, "tokens_other")) and not control & set(ids(at))
 
@@ -410,7 +410,7 @@ def test_a_model_of_characters_is_left_out_where_it_does_not_know_them(
     open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny.save_tiny(tmp_path, "stories-clm", tokenizer=char_tokenizer("abc ."))
-    monkeypatch.setattr(resources, "PRETRAINED", tmp_path)
+    monkeypatch.setattr(model_refs, "PRETRAINED", tmp_path)
     at = opened(open_page, "Zoë", view="side-by-side")
     assert "the model’s: characters" not in table(at)["vocabulary"]
     at = opened(open_page, "a", view="languages")

@@ -27,7 +27,7 @@ from tests.hub_folders import write_llama
 from tests.pages.conftest import OpenPage, component, plotly
 from tests.pages.made_runs import MINE, YOURS, said
 from tests.pages.tiny import array, save_tiny
-from ui import resources, tuning_pairs, tuning_parts, tuning_settings, tuning_spec, tuning_text
+from ui import model_refs, resources, tuning_pairs, tuning_parts, tuning_settings, tuning_spec, tuning_text
 from ui.tuning_pairs import Pairs
 from ui.tuning_spec import row_length
 
@@ -69,7 +69,7 @@ def trained(home: Path, aim: Any, *, owner: str = MINE, own: str = "", steps: in
 
 
 def made(aim: Any, own: str) -> Any:
-    ref = resources.shipped_models()[0]
+    ref = model_refs.shipped_models()[0]
     if aim == "text":
         text = own_text(own or tuning_text.RHYME)
         plan, length = tuning_spec.plan_of(text, ref)
@@ -392,7 +392,7 @@ def test_a_long_text_is_no_trouble(open_page: OpenPage) -> None:
 
 
 def test_a_short_text_keeps_something_to_check_with() -> None:
-    plan, length = tuning_spec.plan_of(own_text(tuning_text.RHYME), resources.shipped_models()[0])
+    plan, length = tuning_spec.plan_of(own_text(tuning_text.RHYME), model_refs.shipped_models()[0])
     assert plan.val_tokens > length > 20 and not plan.notice
 
 
@@ -426,7 +426,7 @@ def test_a_vocabulary_that_cannot_spell_the_stories_can_be_tuned_all_the_same(
 def test_a_large_start_is_told_what_memory_it_takes(
     open_page: OpenPage, loupe_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resources, "LARGE", 1000)
+    monkeypatch.setattr(model_refs, "LARGE", 1000)
     write_llama(loupe_home / "models" / "little-llama", context_length=128)
     at = opened(open_page, "text", model="hub:little-llama")
     assert "GB of memory" in said(at) and "only its last blocks can learn" in said(at)

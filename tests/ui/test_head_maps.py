@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests import hub_folders
-from ui import head_maps, resources
+from ui import head_maps, model_refs
 from ui.components.head_grid import pack
 
 
@@ -34,7 +34,7 @@ def test_a_deep_model_s_maps_are_less_than_a_megabyte() -> None:
 
 def test_all_weights_as_arrays(loupe_home: Path) -> None:
     hub_folders.write_llama(loupe_home / "models" / "llama")
-    ref = next(ref for ref in resources.hub_models() if ref.name == "llama")
+    ref = next(ref for ref in model_refs.hub_models() if ref.name == "llama")
     found = np.load(io.BytesIO(head_maps.arrays(ref, "Once upon a time")))
     assert found["weights"].shape == (2, 4, len(found["ids"]), len(found["ids"]))
     np.testing.assert_allclose(found["weights"].sum(-1), 1, atol=1e-5)

@@ -9,8 +9,8 @@ import streamlit as st
 
 from engine.trace_size import trace_bytes
 from tests.pages.tiny import save_tiny
-from ui import hiding, passes, resources
-from ui.resources import ModelRef
+from ui import hiding, model_refs, passes, resources
+from ui.model_refs import ModelRef
 
 TEXT = "Once upon a time, there was a"
 
@@ -22,7 +22,7 @@ def nothing_is_kept() -> None:
 
 def model(folder: Path, objective: str = "clm") -> ModelRef:
     save_tiny(folder, objective, objective=objective)
-    ref = resources.checkpoint_ref(f"run:{objective}", objective, folder / objective)
+    ref = model_refs.checkpoint_ref(f"run:{objective}", objective, folder / objective)
     assert ref is not None
     return ref
 
@@ -68,7 +68,7 @@ def test_moments_are_kept_up_to_a_number_of_bytes(tmp_path: Path, monkeypatch: p
 
 
 def test_all_moments_of_the_models_that_come_with_loupe_are_kept() -> None:
-    both = [ref for ref in resources.shipped_models() if ref.corpus == "stories"]
-    moments = [moment for ref in both for moment in resources.history(ref)]
+    both = [ref for ref in model_refs.shipped_models() if ref.corpus == "stories"]
+    moments = [moment for ref in both for moment in model_refs.history(ref)]
     assert len(moments) <= resources.MOST_MOMENTS
     assert sum(4 * moment.n_params for moment in moments) <= resources.MOMENT_BYTES
