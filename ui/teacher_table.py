@@ -22,6 +22,7 @@ GROUPS = {
     "finished": ("finished",),
     "failed": ("failed",),
 }
+SELDOM = ("place", "kept")  # columns that stand there only where a run has something in them
 _STATE, _WHO, _FIND, _ONE = "teacher_state", "teacher_who", "teacher_find", "teacher_one"
 say = words("ui.teacher_table")
 
@@ -53,16 +54,16 @@ def _filtered(infos: "Sequence[RunInfo]", names: Mapping[str, str]) -> "list[Run
         groups = say.table("group")
         states = st.pills(
             say("state"), list(GROUPS), format_func=lambda name: groups.get(name, name), key=_STATE,
-            selection_mode="multi", persist_state="session",
+            selection_mode="multi", persist_state="session", wrap=True,
         )  # fmt: skip
         people = {owner: names[owner] for owner in sorted(names, key=lambda owner: names[owner].casefold())}
         if st.session_state.get(_WHO) not in people:
             st.session_state[_WHO] = None
         who = st.selectbox(
             say("who"), list(people), format_func=lambda owner: people.get(owner, ""), key=_WHO, index=None,
-            placeholder=say("everybody"), persist_state="session", width=220,
+            placeholder=say("everybody"), persist_state="session", width=180,
         )  # fmt: skip
-        typed = st.text_input(say("find"), key=_FIND, persist_state="session", max_chars=80, width=220)
+        typed = st.text_input(say("find"), key=_FIND, persist_state="session", max_chars=80, width=180)
     wanted = {state for name in states or () for state in GROUPS[name]}
     find = typed.strip().casefold()
     return [
@@ -88,6 +89,7 @@ def _table(found: "Sequence[RunInfo]", names: Mapping[str, str]) -> None:
         "device": ["GPU" if info.device.startswith("cuda") else info.device.upper() for info in found],
         "kept": [info.kept for info in found],
     }
+    rows = {name: values for name, values in rows.items() if name not in SELDOM or any(values)}
     column = st.column_config
     st.dataframe(
         {titles[name]: values for name, values in rows.items()},

@@ -1,10 +1,11 @@
 """The frame in a real browser: quick, offline, deep links, themes, readable by everyone."""
 
 import re
+import signal
 import time
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import (
     Browse,
@@ -60,6 +61,21 @@ def seconds_to_first_page(folder: Path, page: Page) -> float:
 def test_the_first_page_is_drawn_without_network(tmp_path: Path, browse: Browse) -> None:
     seconds = seconds_to_first_page(tmp_path / "1", browse())
     print(f"first page after {seconds:.1f} s")  # 10 are promised; a test on a shared machine doesn't time
+
+
+def test_a_server_that_is_gone_is_told_in_the_words_of_the_page(tmp_path: Path, chromium: Browser) -> None:
+    """Its errors in the console are meant: no browser of `browse`."""
+    page = chromium.new_context(locale="es-ES").new_page()
+    with running_server(tmp_path) as server:
+        page.goto(f"{server.url}/selftest")
+        expect(page.get_by_role("heading", level=1, name="Autocomprobación")).to_be_visible()
+        settle(page)
+        server.process.send_signal(signal.SIGINT)
+        server.process.wait(15)
+        told = page.get_by_role("dialog", name="Sin conexión")
+        expect(told.get_by_text("Loupe no responde.")).to_be_visible()
+        expect(told.get_by_text("streamlit run")).to_be_hidden()
+    page.context.close()
 
 
 def test_deep_link_as_the_very_first_request(tmp_path: Path, browse: Browse) -> None:

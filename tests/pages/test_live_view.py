@@ -183,6 +183,8 @@ def test_running_and_paused_differ_in_what_can_be_pressed() -> None:
     assert [a.unless for a in run_player.actions(info_in("paused"))] == [""] * 4
     diverged = run_player.actions(info_in("failed", diverged=True))
     assert all("lower learning rate" in a.unless for a in diverged if a.label != "Stop")
+    long = run_player.actions(info_in("paused", train=TrainConfig(steps=30_000)))
+    assert long[-1].label == "15,000 more steps", "as the step beside it is written"
     assert (
         "Play" in run_player.standing(info_in("paused"), 2)
         and run_player.standing(info_in("running"), 2) == ""

@@ -56,7 +56,7 @@ def keys(at: AppTest) -> set[str]:
 
 
 def table(at: AppTest) -> dict[str, list]:
-    (frame,) = [f.value for f in at.dataframe if "In the queue" in f.value.columns]
+    (frame,) = [f.value for f in at.dataframe if "Size in MB" in f.value.columns]
     return {name: list(frame[name]) for name in frame.columns}
 
 
@@ -174,6 +174,7 @@ def test_everybodys_runs_with_who_and_what(open_page: OpenPage, runs, loupe_home
     assert (rows["Whose"][i], rows["Whose"][j]) == ("=Zoë <b>", "Student 1 of Tuesday")
     assert (rows["State"][i], rows["State"][j]) == ("queued", "finished")
     assert rows["In the queue"][i] == 1 and (rows["Step"][j], rows["of"][j]) == (20, 20)
+    assert "Kept" not in rows, "a column in which no run has anything is left out"
     store = RunStore(loupe_home)
     assert rows["Size in MB"] == pytest.approx([store.size(info.id) / 1e6 for info in store.list()])
     at.toggle(key="teacher_runs_anonymous").set_value(True).run()

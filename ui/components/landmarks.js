@@ -1,7 +1,17 @@
 // The way past the sidebar for the keyboard, and what Streamlit's folded menu lacks for screen readers: its list
 // of pages by section holds more than entries, so it is no list. A formula wider than a telephone scrolls: with keys
-// too.
-function mend() {
+// too. Where the server is gone, Streamlit tells everybody, in English, to type a command that is not Loupe's.
+function sayLost([title, words]) {
+  for (const code of document.querySelectorAll("[role=dialog] [data-testid=stErrorCodeBlock]")) {
+    if (code.style.display === "none" || !code.textContent.includes("streamlit run")) continue
+    code.style.display = "none"
+    code.previousElementSibling.textContent = words
+    code.closest("[role=dialog]").querySelector("h2").textContent = title
+  }
+}
+
+function mend(lost) {
+  sayLost(lost)
   for (const formula of document.querySelectorAll(".katex-display")) {
     const wide = formula.scrollWidth > formula.clientWidth
     if (wide) formula.setAttribute("tabindex", "0")
@@ -22,12 +32,12 @@ export default function ({ data, parentElement }) {
     main.setAttribute("tabindex", "-1")
     main.focus()
   }
-  mend()
+  mend(data.lost)
   let waits = 0 // the sidebar itself may be drawn anew: look once a frame, wherever something changed
   const soon = () => {
     waits ||= requestAnimationFrame(() => {
       waits = 0
-      mend()
+      mend(data.lost)
     })
   }
   const watch = new MutationObserver(soon)

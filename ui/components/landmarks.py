@@ -1,4 +1,4 @@
-"""For keyboards and screen readers: the way past the sidebar, and a menu that says what it is."""
+"""The way past the sidebar for the keyboard, and what Streamlit says too little or nothing of, mended."""
 
 import streamlit as st
 
@@ -17,4 +17,5 @@ _COMPONENT = st.components.v2.component(
 def landmarks() -> None:
     """Mounted once, first in the sidebar."""
     with st.container(key="frame_skip"):
-        _COMPONENT(key="_landmarks", data={"words": say("skip")}, height="content")
+        lost = [say("lost_title"), say("lost")]
+        _COMPONENT(key="_landmarks", data={"words": say("skip"), "lost": lost}, height="content")
