@@ -7,6 +7,7 @@ exit status is 0 if all parts ran and every promise was kept.
 
 import argparse
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -60,8 +61,10 @@ def in_own_process(name: str, options: Options) -> Part | str:
         given = [f"--{key}={value}" for key, value in asdict(options).items() if key != "toy"]
         command = [sys.executable, "-m", "trials", "--only", name, "--answer", str(answer), *given]
         command += ["--toy"] if options.toy else []
-        # In a session of its own: Ctrl-C comes here alone.
-        with subprocess.Popen(command, cwd=ROOT, start_new_session=True) as process:
+        # One thread in torch, as workers have it: with two, sums come out otherwise. And in a session of
+        # its own: Ctrl-C comes here alone.
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+        with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True) as process:
             try:
                 process.wait()
             except BaseException:
