@@ -136,6 +136,28 @@ def test_the_menu_works_by_keyboard_and_on_a_phone(server: Server, browse: Brows
         no_exception(page)
 
 
+def test_a_phone_unfolds_the_menu_in_the_words_of_the_page(server: Server, browse: Browse) -> None:
+    page = browse(width=390, height=844)
+    page.goto(f"{server.url}/selftest?lang=es")
+    expect(page.get_by_role("heading", level=1, name="Autocomprobación")).to_be_visible()
+    settle(page)
+    # its hidden link to itself takes no second line
+    page.wait_for_function("document.querySelector('h1').clientHeight < 90")
+    page.get_by_test_id("stExpandSidebarButton").click()
+    for words in ("Todas las páginas", "Menos páginas", "Todas las páginas"):
+        page.get_by_test_id("stSidebar").get_by_role("button", name=words).click()
+
+
+def test_a_narrow_box_shows_its_whole_number(server: Server, browse: Browse) -> None:
+    page = browse()
+    open_at(page, address(server, "training"))
+    box = page.locator(".st-key-training_steps").get_by_role("spinbutton")
+    box.fill("30000")
+    box.press("Enter")
+    settle(page)
+    assert box.evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
 def test_no_page_opened_on_a_phone_scrolls_sideways(server: Server, browse: Browse) -> None:
     page = browse(width=390, height=844)
     for name in ("home", "tokens", "lessons"):  # by address; the walk makes every page narrow

@@ -10,8 +10,17 @@ function sayLost([title, words]) {
   }
 }
 
-function mend(lost) {
+// The folded menu of a phone is unfolded by a button that is English, too.
+function sayMore([more, fewer]) {
+  for (const button of document.querySelectorAll("[data-testid=stSidebarNavViewButton]")) {
+    if (/^View \d+ more$/.test(button.textContent)) button.textContent = more
+    else if (button.textContent === "View less") button.textContent = fewer
+  }
+}
+
+function mend({ lost, menu }) {
   sayLost(lost)
+  sayMore(menu)
   for (const formula of document.querySelectorAll(".katex-display")) {
     const wide = formula.scrollWidth > formula.clientWidth
     if (wide) formula.setAttribute("tabindex", "0")
@@ -32,12 +41,12 @@ export default function ({ data, parentElement }) {
     main.setAttribute("tabindex", "-1")
     main.focus()
   }
-  mend(data.lost)
+  mend(data)
   let waits = 0 // the sidebar itself may be drawn anew: look once a frame, wherever something changed
   const soon = () => {
     waits ||= requestAnimationFrame(() => {
       waits = 0
-      mend(data.lost)
+      mend(data)
     })
   }
   const watch = new MutationObserver(soon)

@@ -17,5 +17,6 @@ _COMPONENT = st.components.v2.component(
 def landmarks() -> None:
     """Mounted once, first in the sidebar."""
     with st.container(key="frame_skip"):
-        lost = [say("lost_title"), say("lost")]
-        _COMPONENT(key="_landmarks", data={"words": say("skip"), "lost": lost}, height="content")
+        lost, menu = [say("lost_title"), say("lost")], [say("all_pages"), say("fewer_pages")]
+        data = {"words": say("skip"), "lost": lost, "menu": menu}
+        _COMPONENT(key="_landmarks", data=data, height="content")
