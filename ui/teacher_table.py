@@ -77,7 +77,7 @@ def _filtered(infos: "Sequence[RunInfo]", names: Mapping[str, str]) -> "list[Run
 
 def _table(found: "Sequence[RunInfo]", names: Mapping[str, str]) -> None:
     store, titles = resources.run_store(), say.table("column")
-    rows = {
+    rows: dict[str, list[object]] = {
         "run": [info.name for info in found],
         "who": [names[info.owner_hash] for info in found],
         "state": [state_name(info.state) for info in found],

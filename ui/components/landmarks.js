@@ -3,7 +3,7 @@
 // too. Where the server is gone, Streamlit tells everybody, in English, to type a command that is not Loupe's.
 function sayLost([title, words]) {
   for (const code of document.querySelectorAll("[role=dialog] [data-testid=stErrorCodeBlock]")) {
-    if (code.style.display === "none" || !code.textContent.includes("streamlit run")) continue
+    if (code.style.display === "none" || !/streamlit run/.test(code.textContent)) continue
     code.style.display = "none"
     code.previousElementSibling.textContent = words
     code.closest("[role=dialog]").querySelector("h2").textContent = title
@@ -14,7 +14,7 @@ function sayLost([title, words]) {
 function sayMore([more, fewer]) {
   for (const button of document.querySelectorAll("[data-testid=stSidebarNavViewButton]")) {
     if (/^View \d+ more$/.test(button.textContent)) button.textContent = more
-    else if (button.textContent === "View less") button.textContent = fewer
+    else if (/^View less$/.test(button.textContent)) button.textContent = fewer
   }
 }
 
