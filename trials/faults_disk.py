@@ -197,7 +197,7 @@ def _on_the_page(home: Path, tally: Tally) -> None:
 
 def _use_it(home: Path, store: RunStore, open_: Browser, tally: Tally) -> None:
     run_id = whole_run(store)
-    broken = store.start(spec(**{**SLOW, "steps": 20_000}), ME)
+    broken = store.start(spec(**{**SLOW, "steps": 1_000_000}), ME)  # it never ends by itself
     wait_until(lambda: bool(store.checkpoints(broken)))
     open_("training")
     ballast = fill(home)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import learning, learning_runs, learning_stories
-from benchmarks.learning import LOUPE, OWN, RECIPE, SAME, SHAPE, SHORT_SHAPE, Learning, Program
+from benchmarks.learning import LOUPE, OWN, RECIPE, SAME, SHAPE, Learning, Program
 from benchmarks.learning_runs import Parts
 from benchmarks.learning_stories import Stories, steps_at
 from benchmarks.rows import Options
@@ -26,7 +26,7 @@ def test_a_finished_part_is_never_done_again(tmp_path):
 
 def test_the_last_of_the_single_changes_is_the_recipe():
     *_, last = learning.ladder().values()
-    assert last.shape == SHORT_SHAPE and last.told() == Program("Loupe", SHORT_SHAPE, RECIPE).told()
+    assert last.shape == SHAPE and last.told() == Program("Loupe", SHAPE, RECIPE).told()
 
 
 def test_steps_that_fit_follow_from_the_ruler(tmp_path, monkeypatch):
