@@ -5,7 +5,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 FACTOR = 1.35  # of letters
-TALLER = 1.15  # of the figure, so that rows keep their distance
+TALLER = 1.3  # of the figure, so that rows keep their distance
 
 
 def enlarge(fig: go.Figure) -> go.Figure:
@@ -13,7 +13,7 @@ def enlarge(fig: go.Figure) -> go.Figure:
 
     >>> made = enlarge(go.Figure(layout={"font": {"size": 20}, "height": 200}))
     >>> made.layout.font.size, made.layout.height
-    (27.0, 230)
+    (27.0, 260)
     """
     made = go.Figure(_larger(fig.to_plotly_json()))
     for name in ("height", "width"):
