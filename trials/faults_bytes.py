@@ -25,7 +25,7 @@ from engine.records import Metrics, read_records
 from engine.run_info import update_status
 from engine.runs import RunStore
 from engine.tokenizers import train_bpe
-from trials.faults_kit import ME, TEXT, Tally, whole_run
+from trials.faults_kit import ME, TEXT, Tally, once_a_day, whole_run
 from trials.faults_record import Crash, Operation, crashes, recorded, tree_of, write_tree
 from trials.outcomes import Options
 
@@ -177,7 +177,7 @@ def _subjects(folder: Path) -> list[tuple[Subject, Path]]:
 
     status = Subject("a run's status", beat, standing, may_lose=lambda state: state == ("failed", 10, True))
     for i, subject in enumerate((settings, status, *_small_files())):
-        subjects.append((replace(subject, tidy=_tidy), _copied(home, folder / f"home{i}")))
+        subjects.append((replace(subject, tidy=once_a_day), _copied(home, folder / f"home{i}")))
     return subjects
 
 
@@ -273,11 +273,6 @@ def _small_files() -> list[Subject]:
         Subject("the switch for new runs", lambda at: new_runs.let_begin(at, False), new_runs.may_begin),
         Subject("the list of old runs", retention.tidy, lambda at: not retention.is_due(at)),
     ]  # fmt: skip
-
-
-def _tidy(home: Path) -> None:
-    (home / retention.RECORD).unlink(missing_ok=True)
-    retention.tidy(home)
 
 
 def deliberately_bad(folder: Path) -> Subject:
