@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import learning, learning_runs, learning_stories
-from benchmarks.learning import LOUPE, OWN, RECIPE, SAME, SHAPE, Learning, Program
+from benchmarks.learning import LOUPE, OWN, RECIPE, SAME, SHAPE, SHORT_SHAPE, Learning, Program
 from benchmarks.learning_runs import Parts
 from benchmarks.learning_stories import Stories, steps_at
 from benchmarks.rows import Options
@@ -26,7 +26,7 @@ def test_a_finished_part_is_never_done_again(tmp_path):
 
 def test_the_last_of_the_single_changes_is_the_recipe():
     *_, last = learning.ladder().values()
-    assert last.shape == SHAPE and last.told() == Program("Loupe", SHAPE, RECIPE).told()
+    assert last.shape == SHORT_SHAPE and last.told() == Program("Loupe", SHORT_SHAPE, RECIPE).told()
 
 
 def test_steps_that_fit_follow_from_the_ruler(tmp_path, monkeypatch):
@@ -35,6 +35,16 @@ def test_steps_that_fit_follow_from_the_ruler(tmp_path, monkeypatch):
     monkeypatch.setattr(work, "ruler", lambda program: {"median": 0.05, "low": 0.04, "high": 0.06})
     monkeypatch.setattr(work, "ratio", lambda program, ruler: 2.0)
     assert work.steps(Program("Loupe", SHAPE, RECIPE), 60) == 600
+
+
+def test_a_ratio_that_was_measured_on_a_busy_machine_is_refused(monkeypatch):
+    work = Learning(Options(), learning.Parts(None))
+    mine, ruler = Program("Loupe", SHAPE, RECIPE), Program("Loupe", SHORT_SHAPE, RECIPE)
+    monkeypatch.setattr(work, "_times", lambda some: {"program": [3.3, 4.4], "ruler": [2.0, 2.0]})
+    with pytest.raises(ValueError, match=r"1.65 to 2.20 .* close what else is running"):
+        work.ratio(mine, ruler)
+    monkeypatch.setattr(work, "_times", lambda some: {"program": [4.0, 4.4], "ruler": [2.0, 2.0]})
+    assert work.ratio(mine, ruler) == pytest.approx(2.1), "the refused one is not kept"
 
 
 def test_programs_with_other_rates_share_one_speed():
