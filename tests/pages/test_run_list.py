@@ -114,4 +114,4 @@ def test_a_full_or_forbidden_folder_is_a_sentence(
 
     monkeypatch.setattr(RunStore, "keep", full)
     at.button(key=f"training_keep_{mine}").click().run()
-    assert not at.exception and "No space left on device" in said(at)
+    assert not at.exception and "disk of Loupe’s data folder is full" in said(at)
