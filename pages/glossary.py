@@ -95,6 +95,7 @@ card(chosen)
 if st.session_state.get(INDEX) != chosen:
     st.session_state[INDEX] = chosen
 st.pills(
-    say("found", n=len(fitting)), fitting, format_func=glossary_words.name, key=INDEX, on_change=choose
+    say("found", n=len(fitting)), fitting, default=chosen, format_func=glossary_words.name, key=INDEX,
+    on_change=choose,
 )  # fmt: skip
 definitions(fitting)

@@ -9,7 +9,7 @@ from wording import words
 nav.require_app()
 
 SEED = "seed"  # in the address: a class that shares it plays the same text
-LAST = 999_999
+FIRST, LAST = 1, 999_999
 say = words("pages.guess")
 
 st.title(nav.title("guess"))
@@ -20,14 +20,16 @@ ref = session.require_model("clm")
 
 def another() -> None:
     """Go on to the next text. For `on_click`."""
-    st.session_state[SEED] = (int(st.session_state.get(SEED, 1)) + 1) % (LAST + 1)
+    st.session_state[SEED] = (int(st.session_state.get(SEED, FIRST)) + 1) % (LAST + 1)
 
 
 if SEED not in st.query_params:  # a link has said it
-    st.session_state.setdefault(SEED, 1)
+    st.session_state.setdefault(SEED, FIRST)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     seed = int(
-        st.number_input(say("seed"), 0, LAST, key=SEED, bind="query-params", width=220, help=say("seed_help"))
+        st.number_input(
+            say("seed"), 0, LAST, FIRST, key=SEED, bind="query-params", width=220, help=say("seed_help")
+        )  # fmt: skip
     )
     st.button(say("another"), key="guess_another", icon=":material/casino:", on_click=another)
 

@@ -58,8 +58,9 @@ def as_json(progress: Progress) -> str:
 def _name(progress: Progress) -> None:
     st.session_state.setdefault("people_name", progress.name or "")
     st.text_input(
-        say("name"), key="people_name", max_chars=LONGEST_NAME, on_change=_rename, placeholder=say("no_name")
-    )
+        say("name"), progress.name or "", key="people_name", max_chars=LONGEST_NAME, on_change=_rename,
+        placeholder=say("no_name"),
+    )  # fmt: skip
 
 
 def _rename() -> None:

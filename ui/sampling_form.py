@@ -85,47 +85,51 @@ def new_seed() -> None:
     st.session_state["seed"] = secrets.randbelow(1_000_000)
 
 
+def _slider(key: str, least: float, most: float) -> None:
+    # Its default is the first value, so a browser that missed the first run shows no other one.
+    st.slider(say(key), least, most, DEFAULTS[key], step=0.01, key=key, bind="query-params",
+              help=say(f"help.{key}"))  # fmt: skip
+
+
 def temperature() -> None:
     """The slider of the temperature."""
-    st.slider(say("temperature"), 0.0, 3.0, step=0.01, key="temperature", bind="query-params",
-              help=say("help.temperature"))  # fmt: skip
+    _slider("temperature", 0.0, 3.0)
 
 
 def top_k(vocab_size: int) -> None:
     """The box of top-k."""
-    k = st.number_input(say("top_k"), 0, step=1, key="top_k", bind="query-params", help=say("help.top_k"))
+    k = st.number_input(say("top_k"), 0, None, DEFAULTS["top_k"], key="top_k", bind="query-params",
+                        help=say("help.top_k"))  # fmt: skip
     if k > vocab_size:
         st.caption(say("all_kept", n=vocab_size))
 
 
 def top_p() -> None:
     """The slider of top-p."""
-    st.slider(say("top_p"), 0.0, 1.0, step=0.01, key="top_p", bind="query-params", help=say("help.top_p"))
+    _slider("top_p", 0.0, 1.0)
 
 
 def min_p() -> None:
     """The slider of min-p."""
-    st.slider(say("min_p"), 0.0, 1.0, step=0.01, key="min_p", bind="query-params", help=say("help.min_p"))
+    _slider("min_p", 0.0, 1.0)
 
 
 def penalty() -> None:
     """The slider of the repetition penalty."""
-    st.slider(say("penalty"), 1.0, 2.0, step=0.01, key="penalty", bind="query-params",
-              help=say("help.penalty"))  # fmt: skip
+    _slider("penalty", 1.0, 2.0)
 
 
 def seed_box() -> None:
     """The box of the seed, and a button for another one."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.number_input(
-            say("seed"), 0, 2**31, key="seed", bind="query-params", help=say("help.seed"), width=150
-        )
+        st.number_input(say("seed"), 0, 2**31, DEFAULTS["seed"], key="seed", bind="query-params",
+                        help=say("help.seed"), width=150)  # fmt: skip
         st.button(say("new_seed"), key="generation_new_seed", on_click=new_seed)
 
 
 def length() -> None:
     """How many tokens to write at most."""
-    st.number_input(say("tokens"), 1, 1000, key="tokens", bind="query-params", width=150)
+    st.number_input(say("tokens"), 1, 1000, DEFAULTS["tokens"], key="tokens", bind="query-params", width=150)
 
 
 def stop_at_end(ref: ModelRef) -> None:
