@@ -1,21 +1,16 @@
 """A run as one zip: everything in its folder but whose it is; and such a zip as a run again, checked first.
 
 A zip may come from anywhere, so what is in it is believed only after it was looked at: names, sizes and
-checksums before anything is written, then every checkpoint, in a folder that nobody sees yet.
+checksums before anything is written (engine/bundle_zip.py), then every checkpoint, in a folder that nobody
+sees yet.
 """
 
-import hashlib
 import io
 import json
-import re
 import shutil
-import stat
 import time
 import zipfile
-import zlib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from engine.bundle_checks import (
     check_checkpoints,
@@ -24,6 +19,7 @@ from engine.bundle_checks import (
     check_start_copy,
     check_texts,
 )
+from engine.bundle_zip import CONTENTS, FORMAT, KIND, MOST_BYTES, README, read_bundle, sha256
 from engine.checkpoint_files import JSON, MODEL, OPTIMIZER, read_description
 from engine.checkpoint_list import list_checkpoints
 from engine.config import ModelConfig, TrainConfig
@@ -39,22 +35,9 @@ from wording import words
 
 say = words("engine.bundles")
 
-FORMAT, KIND = 1, "loupe-run"
-CONTENTS = "contents.json"  # every other file with its length and checksum
-README = "README.txt"
-MOST_FILES, MOST_BYTES = 1000, 500_000_000  # unpacked
-MOST_RATIO, SMALL_ENOUGH = 100, 20_000_000  # a text may shrink a lot; a few megabytes hurt nobody
 LONGEST_NAME = 200
 _STORED = (".safetensors",)  # numbers hardly shrink
-_FILES = re.compile(
-    r"run\.json|tokenizer\.json|corpus\.txt|corpus_val\.txt|metrics\.jsonl|README\.txt|contents\.json"
-    r"|also/[0-9a-f]{16}\.txt|checkpoints/[0-9]{7,12}/(checkpoint\.json|(model|optimizer)\.safetensors)"
-    r"|start/(checkpoint\.json|model\.safetensors)|reference\.safetensors"
-)
-_FOLDERS = re.compile(r"(also|start|checkpoints(/[0-9]{7,12})?)/")  # some programs list them
-_NEEDED = ("run.json", "tokenizer.json", "corpus.txt", CONTENTS)
 _PRIVATE = ("owner", "spec_hash", "imported", "keep", "stopped_by")
-_PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
 
 TEXT = """{name}
 
@@ -91,7 +74,7 @@ def export_run(store: RunStore, run_id: str) -> bytes:
         run["start"].pop("folder", None)
     files["run.json"] = json.dumps(run, indent=1).encode()
     files[README] = TEXT.format(name=info.name, step=info.step, steps=info.steps).encode()
-    listed = {name: {"bytes": len(data), "sha256": _sha256(data)} for name, data in files.items()}
+    listed = {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in files.items()}
     contents = {"kind": KIND, "format": FORMAT, "files": listed}
     files[CONTENTS] = json.dumps(contents, indent=1).encode()
     packed = io.BytesIO()
@@ -142,7 +125,7 @@ def _checkpoint_files(path: Path, within: str) -> dict[str, bytes]:
         except (OSError, ValueError):
             time.sleep(0.01)
             continue
-        same = all(_sha256(found[n]) == content["files"][n]["sha256"] for n in names if n != JSON)
+        same = all(sha256(found[n]) == content["files"][n]["sha256"] for n in names if n != JSON)
         if same and json.loads(found[JSON]) == content:
             return {f"{within}/{name}": data for name, data in found.items()}
     return {}
@@ -170,109 +153,6 @@ def import_run(store: RunStore, data: bytes, owner: str) -> str:
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
     return run_id
-
-
-# ---- what may be in a zip
-
-
-def read_bundle(data: bytes) -> dict[str, bytes]:
-    """The files of a zip by name, checked: known names, no links, not too large, right checksums.
-
-    Raises:
-        ValueError: one sentence, at the first thing that is wrong.
-    """
-    if data.count(b"PK\x01\x02") > 2 * MOST_FILES:  # before a list of them all is made
-        raise ValueError(say("zip_holds_too_many", most=MOST_FILES))
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-        entries = archive.infolist()
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise ValueError(say("file_no_zip_damaged")) from error
-    entries = [e for e in entries if not _FOLDERS.fullmatch(e.filename) or e.file_size]
-    with archive:
-        _check_entries(entries, len(data))
-        files = {entry.filename: _read(archive, entry) for entry in entries}
-    _check_contents(files)
-    return files
-
-
-def _check_entries(entries: list[zipfile.ZipInfo], packed: int) -> None:
-    if len(entries) > MOST_FILES:
-        raise ValueError(say("zip_holds_files_run", n=len(entries), most=MOST_FILES))
-    seen = set()
-    for entry in entries:
-        name = entry.filename
-        shown = repr(name[:80])
-        if name.endswith(_PICKLES):
-            raise ValueError(say("zip_holds_pickle_file", shown=shown))
-        if not _FILES.fullmatch(name):
-            raise ValueError(say("zip_holds_which_no", shown=shown))
-        kind = stat.S_IFMT(entry.external_attr >> 16)
-        if kind not in (0, stat.S_IFREG):
-            raise ValueError(say("zip_link_device_not", shown=shown))
-        if name in seen:
-            raise ValueError(say("zip_holds_twice_refused", shown=shown))
-        if entry.flag_bits & 1:
-            raise ValueError(say("zip_encrypted_export_run", shown=shown))
-        seen.add(name)
-    size = sum(entry.file_size for entry in entries)
-    if size > MOST_BYTES:
-        raise ValueError(say("unpacked_zip_would_have", size=size / 1e6, most=MOST_BYTES / 1e6))
-    if size > SMALL_ENOUGH and size > MOST_RATIO * packed:
-        raise ValueError(say("unpacked_zip_would_times", ratio=size / packed, most=MOST_RATIO))
-    if missing := [name for name in _NEEDED if name not in seen]:
-        raise ValueError(say("zip_no_run_loupe", missing=missing[0]))
-
-
-def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """One file, never more of it than its entry promises."""
-    try:
-        with archive.open(entry) as file:
-            content = file.read(entry.file_size + 1)
-    except (
-        zipfile.BadZipFile,
-        zipfile.LargeZipFile,
-        OSError,
-        EOFError,
-        NotImplementedError,
-        zlib.error,
-        ValueError,  # a place in the file that can't be
-    ) as error:
-        raise ValueError(say("zip_damaged_export_run", filename=entry.filename)) from error
-    if len(content) != entry.file_size:
-        raise ValueError(say("zip_has_another_length", filename=entry.filename))
-    return content
-
-
-def _check_contents(files: Mapping[str, bytes]) -> None:
-    contents = _json(files, CONTENTS)
-    if contents.get("kind") != KIND:
-        raise ValueError(say("zip_no_run_loupe_2", contents=CONTENTS))
-    if contents.get("format") != FORMAT:
-        raise ValueError(say("zip_has_format_version", found=str(contents.get("format"))[:20], format=FORMAT))
-    listed = contents.get("files")
-    if not isinstance(listed, dict) or set(listed) != set(files) - {CONTENTS}:
-        raise ValueError(say("zip_damaged_doesnt_hold", contents=CONTENTS))
-    for name, about in listed.items():
-        if not isinstance(about, dict) or about.get("sha256") != _sha256(files[name]):
-            raise ValueError(say("zip_damaged_not_what", name=name))
-
-
-def _json(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
-    try:
-        content = json.loads(files[name])
-    except (ValueError, RecursionError) as error:
-        raise ValueError(say("zip_damaged_not_valid", name=name)) from error
-    if not isinstance(content, dict):
-        raise ValueError(say("zip_damaged_not_what_2", name=name))
-    return content
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-# ---- what a run must be
 
 
 def _adopt(folder: Path, run_id: str, owner: str) -> None:

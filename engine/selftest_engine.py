@@ -15,6 +15,7 @@ from torch import Tensor
 
 from engine.batches import clm_rows
 from engine.cache import KVCache
+from engine.checkpoint_files import JSON
 from engine.checkpoints import load_checkpoint
 from engine.config import ModelConfig
 from engine.devices import AGREE, CPU, devices, difference
@@ -148,7 +149,7 @@ def uniform(_: Path) -> Outcome:
 @torch.no_grad()
 def shipped_loss(_: Path) -> Outcome:
     """The shipped story model on the held-out stories that its card speaks of."""
-    if not (SHIPPED / "checkpoint.json").is_file():
+    if not (SHIPPED / JSON).is_file():
         return Outcome(WARNING, Fact("not_shipped"), Fact("shipped"))
     checkpoint = load_checkpoint(SHIPPED)
     model, report = checkpoint.model, checkpoint.info["report"]
@@ -164,7 +165,7 @@ def vocabularies() -> Iterator[Tokenizer]:
     yield byte_tokenizer()
     yield char_tokenizer("".join(repair_text(text)[0] for text in TEXTS))
     yield train_bpe("".join(repair_text(text)[0] for text in TEXTS) * 3, 300)
-    description = SHIPPED / "checkpoint.json"
+    description = SHIPPED / JSON
     if description.is_file():
         yield tokenizer_from_json(json.loads(description.read_bytes())["tokenizer"])
 

@@ -33,13 +33,13 @@ FLOORS = (
     "sampling waterfall search row_reading strategies training checkpoint_files checkpoint_list checkpoints "
     "tuning_start baselines "
     "hub oracle gaps "
-    "mask_draws pseudo objectives fill infill fill_scores contexts floor plan samples moments "
+    "mask_draws pair_table pseudo objectives fill infill fill_scores contexts floor plan samples moments "
     "story_report worked_sums worked_vectors worked_text worked_scaling",
     "tuning_data tuning_size tuning_view tuning_plan start_options run_setup run_options command_line "
     "experiments outcomes study_laws findings run_folder runs worker "
     "repeats one_step run_spec run_info run_queue run_reader run_keeper run_session run_log run_measures "
     "heartbeat dead_runs "
-    "bundles bundle_checks board class_rows exercise_tokens exercise_targets exercise_probability "
+    "bundles bundle_checks bundle_zip board class_rows exercise_tokens exercise_targets exercise_probability "
     "exercise_loss exercise_sampling exercise_attention exercise_training exercise_runs exercise_list "
     "exercise_store guess guess_store selftest selftest_engine selftest_training selftest_runs",
 )

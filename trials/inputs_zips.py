@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as some
 
-from engine.bundles import CONTENTS, import_run
+from engine.bundle_zip import CONTENTS
+from engine.bundles import import_run
 from engine.runs import RunStore
 from trials import inputs_made as made
 from trials.inputs_changes import Change, Cut, as_json, changed, changes, cut_up, cuts

@@ -12,6 +12,7 @@ from streamlit import runtime
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
+from engine import plain_log
 from engine.memory import give_back
 
 EVERY = 30.0  # s
@@ -42,5 +43,14 @@ def let_go(manager: WebsocketSessionManager) -> int:
     with manager._storage_lock:
         ended = storage._cache.expire()  # type: ignore[attr-defined]
     for _, info in ended:
-        info.session.shutdown()
+        try:
+            info.session.shutdown()
+        except (
+            RuntimeError,
+            OSError,
+            LookupError,
+            ValueError,
+            AttributeError,
+        ) as error:  # one that can't be ended is no reason to keep all others
+            plain_log.failure("session not ended", error)
     return len(ended)

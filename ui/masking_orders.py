@@ -6,7 +6,8 @@ import streamlit as st
 
 import viz
 from engine import pseudo
-from engine.pseudo import HAND_MADE, LARGEST_TOTAL, PairTable, Totals, TwoOrders, n_passes
+from engine.pair_table import HAND_MADE, PairTable
+from engine.pseudo import LARGEST_TOTAL, Totals, TwoOrders, n_passes
 from ui import hiding, resources, worked_masking
 from ui.hiding import Both
 from ui.model_refs import ModelRef

@@ -14,6 +14,7 @@ from engine.hub_tokenizer import load_tokenizer
 from engine.tokens import repair_text
 from ui import model_refs
 from ui.model_refs import ModelRef
+from ui.resources import DESCRIPTION
 from wording import words
 
 say = words("ui.model_facts")
@@ -76,7 +77,7 @@ def _hub_facts(ref: ModelRef) -> Facts:
 def _own_facts(ref: ModelRef) -> Facts:
     folder = Path(ref.folder)
     try:
-        content = json.loads((folder / "checkpoint.json").read_bytes())
+        content = json.loads((folder / DESCRIPTION).read_bytes())
         n_bytes = (folder / "model.safetensors").stat().st_size
     except OSError as error:
         raise ValueError(say("gone", name=ref.name)) from error

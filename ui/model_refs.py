@@ -17,11 +17,11 @@ from engine.config import ModelConfig
 from engine.tokens import repair_text
 from engine.trace_size import window_length
 from ui import model_shelf, resources
+from ui.resources import DESCRIPTION
 from wording import words
 
 say = words("ui.model_refs")
 PRETRAINED = Path(__file__).parent.parent / "pretrained"
-DESCRIPTION = "checkpoint.json"
 LARGE = 20_000_000  # parameters above which only few models are held at once, see `ui.model_shelf`
 
 

@@ -26,9 +26,7 @@ if TYPE_CHECKING:  # these import torch
 say = words("ui.model_shelf")
 
 MOST_SMALL = 8
-MOST_LARGE = (
-    2  # of models with more than `ui.model_refs.LARGE` parameters; $LOUPE_LARGE_MODELS says otherwise
-)
+MOST_LARGE = 2  # of models above `ui.model_refs.LARGE` parameters; $LOUPE_LARGE_MODELS says otherwise
 RECENT = 600.0  # seconds in which somebody who used a model counts as using it
 _MOST_CHOICES = 5000  # devices chosen; older ones are forgotten
 _turn = count()

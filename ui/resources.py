@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ui.model_refs import ModelRef
 
 say = words("ui.resources")
+
+DESCRIPTION = "checkpoint.json"  # `engine.checkpoint_files.JSON`, which would import torch at the start
 SMALL = 4_000_000  # parameters of a model of which many moments are held at once
 MOST_MOMENTS = 64
 MOMENT_BYTES = 200_000_000  # of them together: all moments of both shipped models of the stories take 178 MB
@@ -156,7 +158,7 @@ def tokenizer(ref: "ModelRef") -> "Tokenizer":
 
     if ref.kind == "hub":
         return load_tokenizer(ref.folder, look(ref.folder).config.vocab_size)
-    return tokenizer_from_json(json.loads((Path(ref.folder) / "checkpoint.json").read_bytes())["tokenizer"])
+    return tokenizer_from_json(json.loads((Path(ref.folder) / DESCRIPTION).read_bytes())["tokenizer"])
 
 
 def has_tokenizer(ref: "ModelRef") -> bool:

@@ -85,15 +85,15 @@ def new_seed() -> None:
     st.session_state["seed"] = secrets.randbelow(1_000_000)
 
 
-def _slider(key: str, least: float, most: float) -> None:
+def _slider(key: str, label: str, least: float, most: float) -> None:
     # Its default is the first value, so a browser that missed the first run shows no other one.
-    st.slider(say(key), least, most, DEFAULTS[key], step=0.01, key=key, bind="query-params",
+    st.slider(label, least, most, DEFAULTS[key], step=0.01, key=key, bind="query-params",
               help=say(f"help.{key}"))  # fmt: skip
 
 
 def temperature() -> None:
     """The slider of the temperature."""
-    _slider("temperature", 0.0, 3.0)
+    _slider("temperature", say("temperature"), 0.0, 3.0)
 
 
 def top_k(vocab_size: int) -> None:
@@ -106,17 +106,17 @@ def top_k(vocab_size: int) -> None:
 
 def top_p() -> None:
     """The slider of top-p."""
-    _slider("top_p", 0.0, 1.0)
+    _slider("top_p", say("top_p"), 0.0, 1.0)
 
 
 def min_p() -> None:
     """The slider of min-p."""
-    _slider("min_p", 0.0, 1.0)
+    _slider("min_p", say("min_p"), 0.0, 1.0)
 
 
 def penalty() -> None:
     """The slider of the repetition penalty."""
-    _slider("penalty", 1.0, 2.0)
+    _slider("penalty", say("penalty"), 1.0, 2.0)
 
 
 def seed_box() -> None:

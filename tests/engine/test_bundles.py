@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from engine import bundles, run_session
-from engine.bundles import CONTENTS, export_run, import_run, read_bundle
+from engine import bundle_zip, run_session
+from engine.bundle_zip import CONTENTS, read_bundle
+from engine.bundles import export_run, import_run
 from engine.checkpoints import load_checkpoint
 from engine.runs import RunStore
 from tests.engine.small_runs import TEXT, losses, of_kind, same_weights, spec, train_here
@@ -199,12 +200,12 @@ def test_links_doubles_and_locked_files(store, files, data):
 def test_bombs(store, files, monkeypatch):
     with pytest.raises(ValueError, match="times as large. A run is at most 100 times"):
         import_run(store, zipped({**files, "metrics.jsonl": b" " * 60_000_000}), "you")
-    many = {**files, **{f"also/{n:016x}.txt": b"x" for n in range(bundles.MOST_FILES)}}
+    many = {**files, **{f"also/{n:016x}.txt": b"x" for n in range(bundle_zip.MOST_FILES)}}
     with pytest.raises(ValueError, match="a run has at most 1,000"):
         import_run(store, zipped(many, how=zipfile.ZIP_STORED), "you")
     with pytest.raises(ValueError, match="too many files"):
         read_bundle(b"PK\x01\x02" * 3000)
-    monkeypatch.setattr(bundles, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(bundle_zip, "MOST_BYTES", 10_000)
     with pytest.raises(ValueError, match="MB; the limit is"):
         import_run(store, zipped(files), "you")
 

@@ -10,8 +10,8 @@ import torch
 from engine.config import ModelConfig
 from engine.metrics import softmax
 from engine.model import Transformer
+from engine.pair_table import HAND_MADE
 from engine.pseudo import (
-    HAND_MADE,
     TwoOrders,
     causal_total,
     pseudo_log_probs,

@@ -12,6 +12,7 @@ from streamlit.runtime.session_manager import SessionInfo
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
+from engine import plain_log
 from ui import left
 
 
@@ -35,6 +36,21 @@ def test_a_session_that_cannot_come_back_goes_with_its_files() -> None:
     assert list(files.file_storage) == ["late"] and list(cache._data) == ["late"]
     now[0] = 221
     assert left.let_go(manager) == 1 and not files.file_storage and not cache._data
+
+
+def test_one_session_that_cannot_be_ended_keeps_no_other() -> None:
+    now, files = [0.0], MemoryUploadedFileManager("/upload")
+    storage = MemorySessionStorage(ttl_seconds=120)
+    cache: Any = storage._cache
+    cache._timer = lambda: now[0]
+    odd = session("odd", files)
+    odd.shutdown = lambda: [].pop()
+    for one in (odd, session("late", files)):
+        storage.save(SessionInfo(client=None, session=one))
+    now[0] = 121
+    assert left.let_go(WebsocketSessionManager(storage, files, ScriptCache(), None)) == 2
+    assert list(files.file_storage) == ["odd"]
+    assert "session not ended" in " ".join(plain_log.last_lines(20))
 
 
 def test_one_thread_looks_and_none_where_there_is_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
