@@ -1,5 +1,6 @@
 """Weights of 8 bits: what they are, that nothing else is rounded, and what a comparison says."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -141,3 +142,18 @@ def test_a_busy_moment_does_not_decide_for_good(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(eight, "_faster_now", lambda: False)
     assert not any(eight._products_are_fast() for _ in range(5))
     assert len(eight._measured) == 3, "and where they are slow it is not measured for ever"
+
+
+@pytest.mark.parametrize("slow", [Rounded, RoundedHead])
+def test_one_slow_kind_of_product_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch, slow: Any) -> None:
+    """Some processors have instructions for one of the two only: the logits alone then took a second each."""
+    calls: list[Any] = []
+
+    def of(self: Any, x: Any) -> torch.Tensor:
+        calls.append(x)
+        time.sleep(0.5)
+        return torch.zeros(1)
+
+    monkeypatch.setattr(slow, "of", of)
+    assert not eight._faster_now()
+    assert len(calls) == 1, "and nobody waits for it nine times"
