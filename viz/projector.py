@@ -16,13 +16,16 @@ def enlarge(fig: go.Figure) -> go.Figure:
     (27.0, 260)
     """
     made = go.Figure(_larger(fig.to_plotly_json()))
-    for name in ("height", "width"):
-        if made.layout[name]:
-            made.layout[name] = round(made.layout[name] * TALLER)
-    margin = made.layout.margin
+    margin, before = made.layout.margin, fig.layout.margin
     for side in ("l", "r", "t", "b"):
         if margin[side]:
             margin[side] = round(margin[side] * FACTOR)
+    if not made.layout.yaxis.scaleanchor:
+        for name in ("height", "width"):
+            if made.layout[name]:
+                made.layout[name] = round(made.layout[name] * TALLER)
+    elif made.layout.height:  # the screen's width bounds such a picture: it needs room for its letters alone
+        made.layout.height += sum((margin[side] or 0) - (before[side] or 0) for side in ("t", "b"))
     return made
 
 

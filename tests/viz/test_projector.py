@@ -18,3 +18,11 @@ def test_all_letters_grow_and_the_numbers_stay() -> None:
     assert list(made.data[0].y) == [0.25, 0.75]
     assert made.layout.height > 400 and made.layout.margin.l > 10
     assert fig.layout.font.size == 14 and fig.data[0].textfont.size == 12, "the figure itself stays"
+
+
+def test_a_square_grows_only_by_its_letters() -> None:
+    """The screen's width bounds it: a taller figure had a hole above the map."""
+    fig = go.Figure(go.Heatmap(z=[[0.0]]), layout={"height": 400, "margin": {"t": 20, "b": 40}})
+    fig.update_yaxes(scaleanchor="x")
+    made = enlarge(fig)
+    assert made.layout.height == 400 + (27 - 20) + (54 - 40) and fig.layout.height == 400
