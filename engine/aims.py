@@ -4,7 +4,7 @@ The loop asks an aim for batches, for the loss of a batch and for the numbers of
 nothing else of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
@@ -81,6 +81,7 @@ class TextAim:
         config: how.
         line_end_ids: tokens that end a line.
         mask_id: what a masked model sees in place of a token.
+        special_ids: never hidden from it and never drawn in place of a token.
         bytes_per_token: (V,) or None.
 
     Attributes:
@@ -98,6 +99,7 @@ class TextAim:
         *,
         line_end_ids: Sequence[int],
         mask_id: int,
+        special_ids: Collection[int],
         bytes_per_token: Tensor | None,
     ) -> None:
         self._model, self._ids, self._config, self._bytes = model, train_ids, config, bytes_per_token
@@ -107,7 +109,7 @@ class TextAim:
             self._starts = torch.cat((self._starts, self._starts + 1))
         val_starts = line_starts(val_ids, line_end_ids) if aligned else None
         self.val_at, self.val = fixed_batch(model, val_ids, val_starts, mask_id, config)
-        self._mask_id = mask_id
+        self._mask_id, self._special_ids = mask_id, special_ids
 
     def draw(self, generator: torch.Generator) -> Batch:
         """Rows from anywhere in the text."""
@@ -118,6 +120,7 @@ class TextAim:
                 mask_prob=self._config.mask_prob,
                 mask_id=self._mask_id,
                 vocab_size=self._model.config.vocab_size,
+                special_ids=self._special_ids,
             )
         return make(
             self._ids,

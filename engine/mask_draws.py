@@ -6,7 +6,7 @@ arXiv:1810.04805). New masks in every epoch, "dynamic" ones, are from Liu et al.
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +61,7 @@ def draw_masks(
     mask_id: int,
     seed: int,
     n_ids: int | None = None,
+    special_ids: Collection[int] = (),
     epoch: int = 0,
     only_mask: bool = False,
 ) -> MaskDraw:
@@ -71,6 +72,7 @@ def draw_masks(
         mask_prob: chance of each to be chosen.
         mask_id: what a hidden token becomes.
         n_ids: number of ids from which a random token comes; None: those below the mask.
+        special_ids: further ids that are never chosen and never drawn.
         seed: of a generator of its own.
         epoch: the same seed hides other tokens in every epoch.
         only_mask: give every chosen token the mask, none of them a random token or its own; as evaluation.
@@ -83,6 +85,7 @@ def draw_masks(
         mask_prob=mask_prob,
         mask_id=mask_id,
         vocab_size=mask_id if n_ids is None else n_ids,
+        special_ids=special_ids,
         generator=_generator(seed, epoch),
         split=(1.0, 0.0, 0.0) if only_mask else SPLIT,
     )
@@ -164,7 +167,7 @@ class FateCounts:
         n_tokens: tokens that chance could choose, in all draws together.
         false_alarm: how often honest draws would have any count outside its bounds, at most.
         fit: Pearson's test of all four counts together.
-        special_chosen: how often a typed mask was chosen: never.
+        special_chosen: how often a typed mask or another special token was chosen: never.
         empty: rows of which nothing was chosen.
         empty_expected: how many of these there should be.
         empty_bounds: and between which counts.
@@ -181,9 +184,9 @@ class FateCounts:
     empty_bounds: tuple[int, int]
 
 
-def fate_shares(mask_prob: float, vocab_size: int) -> dict[str, float]:
-    """The probability of each fate. A random token may happen to be the right one: that is called kept."""
-    same = 1 / vocab_size
+def fate_shares(mask_prob: float, n_ordinary: int) -> dict[str, float]:
+    """The probability of each fate. A random one of so many may happen to be right: that is called kept."""
+    same = 1 / n_ordinary
     return {
         MASK: SPLIT[0] * mask_prob,
         RANDOM: SPLIT[1] * mask_prob * (1 - same),
@@ -200,37 +203,42 @@ def count_fates(
     mask_id: int,
     seed: int,
     n_ids: int | None = None,
+    special_ids: Collection[int] = (),
     n_draws: int = 1000,
     false_alarm: float = 1e-3,
 ) -> FateCounts:
     """Compare a draw with many others of the same row, made as one batch, and with what is promised.
 
     Args:
-        ids: the row; masks in it are never chosen and are not counted.
+        ids: the row; masks and other special tokens in it are never chosen and are not counted.
         draw: one draw of it.
         mask_prob: chance of each token to be chosen.
         mask_id: what a hidden token becomes.
         n_ids: number of ids from which a random token comes; None: those below the mask.
+        special_ids: further ids that are never chosen and never drawn.
         seed: of the many draws.
         n_draws: how many.
         false_alarm: shared evenly by the five bounds, those of the four fates and of the empty rows.
     """
+    n_ids, never = mask_id if n_ids is None else n_ids, {mask_id, *special_ids}
     rows = torch.tensor([list(ids)] * n_draws, dtype=torch.int64)
     batch = mask_tokens(
         rows,
         mask_prob=mask_prob,
         mask_id=mask_id,
-        vocab_size=mask_id if n_ids is None else n_ids,
+        vocab_size=n_ids,
+        special_ids=special_ids,
         generator=_generator(seed, 0),
         split=SPLIT,
     )
-    scored, special = batch.targets != IGNORED, rows == mask_id
+    scored, special = batch.targets != IGNORED, torch.isin(rows, torch.tensor(sorted(never)))
     masked = scored & (batch.inputs == mask_id)
     kept = scored & (batch.inputs == batch.targets)
     many = {MASK: masked, RANDOM: scored & ~masked & ~kept, KEPT: kept, UNSCORED: ~scored & ~special}
-    n_open = sum(token_id != mask_id for token_id in ids)
+    n_open = sum(token_id not in never for token_id in ids)
     n, each = n_open * n_draws, false_alarm / 5
-    shares, here = fate_shares(mask_prob, mask_id if n_ids is None else n_ids), Counter(draw.fates)
+    n_ordinary = n_ids - sum(i < n_ids for i in never)
+    shares, here = fate_shares(mask_prob, n_ordinary), Counter(draw.fates)
     counts = [
         FateCount(
             fate,

@@ -251,6 +251,7 @@ def _stepper(saved: Checkpoint, ids: Tensor, config: TrainConfig, *, same_device
         resume=saved.train_state(),
         line_end_ids=saved.tokenizer.line_end_ids,
         mask_id=saved.tokenizer.mask_id if masked else None,
+        special_ids=saved.tokenizer.control_ids,
         threads=1,  # the app's other threads belong to its readers
     )
     exact = (

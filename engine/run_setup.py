@@ -91,6 +91,7 @@ class Setup:
             resume=None if self.checkpoint is None else self.checkpoint.train_state(),
             line_end_ids=self.tokenizer.line_end_ids,
             mask_id=self.tokenizer.mask_id if masked else None,
+            special_ids=self.tokenizer.control_ids,
             bytes_per_token=token_lengths(self.tokenizer, self.model.config.vocab_size),
             processes=processes,
             aim=self.aim,

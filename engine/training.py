@@ -5,7 +5,7 @@
 
 import math
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -78,6 +78,7 @@ class Training(Iterator[Event]):
             once; another schedule is from here on that of the new total.
         line_end_ids: tokens that end a line; used if `config.aligned_share` is above 0.
         mask_id: what a masked model sees in place of a hidden token; None is the last id of the model.
+        special_ids: further ids that are never hidden from it and never drawn in place of a token.
         bytes_per_token: (V,) length of each id in bytes, for bits per byte.
         processes: those that train this model together, all with the same arguments. Losses and weights equal
             those of one process up to the rounding of sums; with dropout, each drops different numbers.
@@ -113,6 +114,7 @@ class Training(Iterator[Event]):
         resume: TrainState | Mapping[str, Any] | None = None,
         line_end_ids: Sequence[int] = (),
         mask_id: int | None = None,
+        special_ids: Collection[int] = (),
         bytes_per_token: Sequence[int] | None = None,
         processes: Processes = ALONE,
         aim: Aim[Any] | None = None,
@@ -123,7 +125,7 @@ class Training(Iterator[Event]):
         if aim is None:
             mask = model.config.vocab_size - 1 if mask_id is None else mask_id
             texts = as_ids(train_ids), as_ids(val_ids)
-            aim = self._text(*texts, line_end_ids, mask, bytes_per_token)
+            aim = self._text(*texts, line_end_ids, mask, special_ids, bytes_per_token)
         self._aim: Aim[Any] = aim
         self._processes = processes
         self.val_at: Tensor | None = getattr(aim, "val_at", None)
@@ -249,6 +251,7 @@ class Training(Iterator[Event]):
         val_ids: Tensor,
         line_end_ids: Sequence[int],
         mask_id: int,
+        special_ids: Collection[int],
         bytes_per_token: Sequence[int] | None,
     ) -> TextAim:
         """The aim of two texts; refuses, before the first step, whatever could not end well."""
@@ -264,6 +267,7 @@ class Training(Iterator[Event]):
             self.config,
             line_end_ids=line_end_ids,
             mask_id=mask_id,
+            special_ids=special_ids,
             bytes_per_token=lengths,
         )
 

@@ -100,6 +100,11 @@ class Both:
         return resources.tokenizer(self.masked).vocab_size
 
     @property
+    def special_ids(self) -> frozenset[int]:
+        """Ids that masked training never chooses and never draws."""
+        return resources.tokenizer(self.masked).control_ids
+
+    @property
     def frame(self) -> tuple[list[int], list[int]]:
         """Ids that the masked model reads before and after the text; they are never hidden."""
         return resources.tokenizer(self.masked).frame

@@ -59,7 +59,10 @@ def draw(both: Both) -> None:
         return
     fixed = _controls()
     seed, epoch = int(st.session_state[SEED]), int(st.session_state[EPOCH])
-    how: dict[str, Any] = {"mask_prob": SHARE, "mask_id": both.mask_id, "n_ids": both.n_ids, "seed": seed}
+    how: dict[str, Any] = {
+        "mask_prob": SHARE, "mask_id": both.mask_id, "n_ids": both.n_ids, "special_ids": both.special_ids,
+        "seed": seed,
+    }  # fmt: skip
     of_epoch = partial(draw_masks, both.text.ids, only_mask=fixed, **how)
     row = of_epoch(epoch=0 if fixed else epoch)
     _row(both, row)

@@ -119,6 +119,19 @@ def test_special_tokens_are_never_chosen_nor_drawn() -> None:
     assert count_fates([1, 9, 2], draw, mask_prob=0.15, mask_id=9, seed=0).special_chosen == 0
 
 
+def test_among_a_published_model_s_ids_no_other_control_token_is_drawn() -> None:
+    """M04: of 8 ids 0, 1 and 2 are special and 3 is the mask, so that a random token is one of four."""
+    how = {"mask_prob": 1.0, "mask_id": 3, "n_ids": 8, "special_ids": (0, 1, 2), "seed": 5}
+    ids = [4, 5, 6, 7] * 50
+    rows = [draw_masks(ids, **how, epoch=e) for e in range(20)]  # type: ignore[arg-type]
+    assert {i for row in rows for i in row.inputs} == {3, 4, 5, 6, 7}
+    found = count_fates([2, *ids], rows[0], **how)  # type: ignore[arg-type]
+    assert found.n_tokens == 200 * 1000 and found.special_chosen == 0
+    expected = {count.fate: count.expected for count in found.rows}
+    assert expected[RANDOM] == pytest.approx(200_000 * 0.1 * 3 / 4)  # one time in four it is the right one
+    assert all(count.inside for count in found.rows[:3])
+
+
 def test_nothing_chosen_is_as_likely_as_the_formula_says() -> None:
     assert chance_of_none(4, 0.15) == pytest.approx(0.52200625)  # 0.85 ** 4
     ids = [1, 2, 3, 4]

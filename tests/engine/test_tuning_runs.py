@@ -302,6 +302,18 @@ def test_a_published_masked_model_learns_a_text_on(store, tmp_path):
     assert store.info(run_id).measure == "mlm"
 
 
+def test_a_published_masked_model_is_never_given_a_control_token_at_random(store, tmp_path):
+    """M04: it has 5 of them among its ids; a random token is an ordinary one."""
+    found = describe(write_bert(tmp_path / "Bert"), "hub", "Bert")
+    run_id = store.create(tuned(found, row_length=24, batch_size=64, mask_prob=0.9), "me")
+    folder = store.info(run_id).folder
+    training = set_up(folder, read_json(folder / "run.json"), print).training()
+    given = {i for _ in range(20) for i in training.draw().inputs.unique().tolist()}
+    training.close()
+    assert len(given) > 200
+    assert given & found.tokenizer.control_ids == {found.tokenizer.mask_id}
+
+
 def test_of_a_large_start_only_the_name_is_kept_and_of_its_checkpoints_two(store, start, monkeypatch):
     monkeypatch.setattr(tuning_start, "SMALL", 1000)
     run_id = store.create(tuned(start, "preferences", moments=5, steps=25, checkpoint_every=5), "me")
