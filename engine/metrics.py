@@ -71,7 +71,8 @@ def kl_divergence(p: NDArray, q: NDArray) -> NDArray:
     """Σ p log(p/q) in nats along the last axis: what it costs to believe q when p is true."""
     p, q = np.asarray(p, np.float64), np.asarray(q, np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(p > 0, p * np.log(p / q), 0.0).sum(axis=-1)
+        # Not of a quotient: p / q is infinite where q is tiny, as after a division by a low temperature.
+        return np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0).sum(axis=-1)
 
 
 def log_softmax(logits: NDArray) -> NDArray:

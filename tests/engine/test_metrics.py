@@ -140,6 +140,8 @@ def test_kl_by_hand():
     assert kl_divergence([0.5, 0.5], [0.25, 0.75]) == pytest.approx(0.5 * math.log(2) + 0.5 * math.log(2 / 3))
     assert kl_divergence([1.0, 0.0], [0.5, 0.5]) == pytest.approx(math.log(2))
     assert kl_divergence([0.5, 0.5], [1.0, 0.0]) == math.inf
+    # p / q would overflow: 0.5 ln(0.5 / 1e-310) + 0.5 ln 0.5
+    assert kl_divergence([0.5, 0.5], [1e-310, 1.0]) == pytest.approx(math.log(0.5) + 155 * math.log(10))
     assert kl_divergence([[0.3, 0.7], [1, 0]], [[0.3, 0.7], [1, 0]]).tolist() == [0, 0]
 
 
