@@ -234,6 +234,7 @@ SELDOM = BORROWED | LATER
 
 # Far beyond what anybody trains here, and small enough that no forged number takes the machine.
 MOST_STEPS, MOST_ROWS, MOST_MOMENTS = 10_000_000, 65_536, 1000
+MOST_SEED = 2**62  # generators of a run have seeds of twice that and a little more, which torch can hold
 
 
 @dataclass(frozen=True)
@@ -290,7 +291,7 @@ class TrainConfig(JsonSettings):
     def __post_init__(self) -> None:
         check_whole(self, "steps", "batch_size", "eval_every", "eval_rows", "checkpoint_every")
         check_whole(self, "warmup_steps", "seed", "moments", least=0)
-        check_most(self, steps=MOST_STEPS, batch_size=MOST_ROWS, moments=MOST_MOMENTS)
+        check_most(self, steps=MOST_STEPS, batch_size=MOST_ROWS, moments=MOST_MOMENTS, seed=MOST_SEED)
         check_choice(self, "precision", "auto", "float32", "bfloat16")
         check_choice(self, "optimizer", "adamw", "muon")
         check_choice(self, "schedule", "linear", "cosine", "constant")

@@ -4,6 +4,8 @@ import math
 import pytest
 
 from engine.config import ModelConfig, SamplingConfig, TrainConfig
+from engine.model import Transformer
+from engine.training import train
 
 CHANGED = [
     ModelConfig(65, 32, 3, 6, 48, n_kv_head=2, d_ff=100, objective="mlm", positions="rotary", dropout=0.5),
@@ -113,3 +115,11 @@ def test_the_mlp_is_four_times_as_wide_and_swiglu_has_as_many_weights():
     assert ModelConfig(65, d_model=96).ff_width == 384
     gated = ModelConfig(65, d_model=96, activation="swiglu").ff_width
     assert 3 * gated == 2 * 384  # three matrices against two
+
+
+def test_a_seed_that_no_generator_can_hold_is_refused():
+    config = TrainConfig(steps=1, batch_size=1, seed=2**62)
+    model = Transformer(ModelConfig(vocab_size=5, context_length=4, n_layer=1, n_head=1, d_model=4))
+    assert len(list(train(model, [1, 2, 3, 4, 0], [], config))) == 4  # two evaluations, a step, a checkpoint
+    with pytest.raises(ValueError, match=r"seed can be at most 4,611,686,018,427,387,904"):
+        TrainConfig(seed=2**62 + 1)
