@@ -11,6 +11,7 @@ from engine.metrics import MostLikely, kl_divergence, log_softmax, most_likely, 
 from engine.model import Transformer
 from engine.tokenizer import MASK_TEXT
 from engine.tokenizers import Token, Tokenizer
+from engine.tokens import repair_text
 from wording import words
 
 say = words("engine.gaps")
@@ -27,7 +28,7 @@ def gap_tokens(tokenizer: Tokenizer, text: str) -> list[Token]:
     else "a [MASK] sat" would ask for a piece of a word after a lone space, which no text has.
     Only for a text in which gaps are to be filled: everywhere else ``[MASK]`` is six characters.
     """
-    found: list[Token] = []
+    text, found = tokenizer.normal(text), list[Token]()
     at = bytes_at = 0
     joins, parts = _joins_spaces(tokenizer), text.split(MASK_TEXT)
     gap = MASK_TEXT
@@ -56,6 +57,7 @@ def _joins_spaces(tokenizer: Tokenizer) -> bool:
 
 def positions_of(tokens: Sequence[Token], text: str, word: str, *, first: bool = False) -> list[int]:
     """Positions of the tokens that hold a part of a word, wherever it stands or only the first time."""
+    text, word = repair_text(text)[0], repair_text(word)[0]
     data, spans = text.encode(), []
     at = data.find(word.encode()) if word else -1
     while at >= 0:

@@ -8,6 +8,7 @@ import regex
 from numpy.typing import ArrayLike, NDArray
 
 from engine.tokenizers import Tokenizer
+from engine.tokens import repair_text
 
 # Scripts that put no space between words. Korean does.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
@@ -43,6 +44,7 @@ class Size:
 
 def measure(text: str) -> Size:
     """The size of a text."""
+    text = repair_text(text)[0]
     return Size(len(text), len(text.encode("utf-8")), count_words(text))
 
 

@@ -82,7 +82,7 @@ def characters_of(token: Token, text: str) -> list[tuple[str, bytes]]:
     >>> characters_of(half, "😀") == [("😀", b"\x80")]
     True
     """
-    found, index = [], token.start
+    text, found, index = repair_text(text)[0], [], token.start
     at = len(text[:index].encode("utf-8"))
     while at < token.byte_end:
         data = text[index].encode("utf-8")

@@ -40,6 +40,16 @@ def test_mask_typed_is_exactly_one_mask_id(tokenizer: Tokenizer) -> None:
     assert tokenizer.mask_id not in tokenizer.encode(text)  # everywhere else it is plain text
 
 
+def test_t05_half_a_character_beside_a_gap_is_a_replacement_character() -> None:
+    pair, lone, repaired = "\ud83d\udc4d [MASK]", "\ud83d [MASK]", "\ufffd [MASK]"
+    tokenizer = TOKENIZERS[0]
+    assert gap_tokens(tokenizer, pair) == gap_tokens(tokenizer, "👍 [MASK]")
+    assert gap_tokens(tokenizer, lone) == gap_tokens(tokenizer, repaired)
+    tokens = tokenizer.tokens("a\ud83db")
+    assert positions_of(tokens, "a\ud83db", "b") == [4]  # U+FFFD has three bytes
+    assert positions_of(tokens, "a\ud83db", "\ud83d") == [1, 2, 3]
+
+
 def test_the_space_before_a_typed_mask_belongs_to_the_gap_where_words_carry_theirs() -> None:
     pieces, characters = TOKENIZERS[1], TOKENIZERS[2]
     assert pieces.encode("the cat sat") == [t.id for w in ("the", " cat", " sat") for t in pieces.tokens(w)]

@@ -84,3 +84,8 @@ def test_counts_are_the_publisher_s(published, vocab_folder, monkeypatch):
     for name in ("gpt2", "cl100k_base", "o200k_base"):
         wanted = [len(tiktoken.get_encoding(name).encode_ordinary(text)) for text in texts]
         assert count_tokens([published(name)], texts)[:, 0].tolist() == wanted
+
+
+def test_t05_half_a_character_is_measured_as_what_stands_for_it() -> None:
+    assert measure("a\ud83d") == measure("a\ufffd")
+    assert measure("\ud83d\udc4d") == measure("👍")

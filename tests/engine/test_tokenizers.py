@@ -262,6 +262,14 @@ def test_t05_lone_surrogates_are_replaced_and_pairs_joined(gpt2):
         assert token.data and token.text.encode()
 
 
+def test_t05_the_characters_of_a_token_are_those_of_the_repaired_text():
+    text = "\ud83d\udc4d\ud83d"
+    found = [characters_of(token, text) for token in byte_tokenizer().tokens(text)]
+    assert found == [[("👍", bytes([b]))] for b in "👍".encode()] + [
+        [("\ufffd", bytes([b]))] for b in b"\xef\xbf\xbd"
+    ]
+
+
 def test_t05_characters_and_own_bpe_repair_too():
     assert char_tokenizer("ab👍\ufffd").encode("\ud83d\udc4d\ud83d") == [3, 2]
     text = "ab\ud83d" * 20
