@@ -14,7 +14,7 @@ say = words("engine.corpus")
 MAX_UPLOAD_BYTES = 5_000_000
 BUILT_IN = ("stories", "python-docs")  # kinds that everybody has; all others are somebody's own
 PAIRS = ("answers", "preferences")  # kinds that are pairs, not a text
-_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_BOMS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
 NAMES = {"stories": "Stories", "python-docs": "Python docs", "pasted": "Your text"}  # as runs keep them

@@ -44,6 +44,11 @@ def test_t09_other_encodings_are_asked_for_with_the_byte_that_does_not_fit():
     assert decode_upload(b"caf\xe9", "cp1252") == "café"
 
 
+def test_t09_the_byte_is_counted_from_the_start_of_the_file_also_behind_a_mark():
+    with pytest.raises(UnknownEncoding, match="byte 6 is 0xE9"):
+        decode_upload(codecs.BOM_UTF8 + b"caf\xe9")
+
+
 def test_t09_a_wrong_choice_is_refused_with_the_byte():
     with pytest.raises(ValueError, match="not valid shift_jis: byte 3"):
         decode_upload(b"caf\xe9", "shift_jis")
