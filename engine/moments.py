@@ -98,9 +98,10 @@ def around(n: int, position: int, most: int) -> range:
 
 @torch.no_grad()
 def _of_hidden(model: Transformer, found: Trace, position: int, mask_id: int) -> NDArray[np.float64]:
-    """(T,) of each token with it alone hidden; NaN for those too far from the position to be asked."""
-    ids = torch.tensor([token.id for token in found.tokens])
-    asked = around(len(ids), position, max(1, ASKED_TOKENS // len(ids)))
+    """(T,) of each token with it alone hidden; NaN for the frame's, and those too far from the position."""
+    ids, first = torch.tensor([token.id for token in found.tokens]), found.inner.start
+    near = around(len(found.inner), position - first, max(1, ASKED_TOKENS // len(ids)))
+    asked = range(first + near.start, first + near.stop)
     rows = ids.repeat(len(asked), 1)  # (N,T)
     places = torch.arange(len(asked))
     rows[places, torch.tensor(asked)] = mask_id

@@ -1,7 +1,7 @@
 """What a text looks like at every kept moment of a model's training: computed once, shared by all people."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -177,21 +177,22 @@ def _sample(moment: ModelRef, text: str) -> list[Piece]:
     if moment.objective == "clm":
         written = write_on(saved.model, saved.tokenizer, ids, n_tokens=WRITTEN, seed=SEED)
         return [(_ending(text), "given"), (written, "own")]
-    return _filled(saved.model, ids, saved.tokenizer.token_bytes, saved.tokenizer.mask_id)
+    return _filled(saved.model, saved.tokenizer, ids)
 
 
 def _ending(text: str, most: int = 60) -> str:
     return text if len(text) <= most else "… " + text[-most:].lstrip()
 
 
-def _filled(model: Transformer, ids: list[int], data_of: Callable[[int], bytes], mask_id: int) -> list[Piece]:
+def _filled(model: Transformer, tokenizer: Tokenizer, ids: list[int]) -> list[Piece]:
     """The text with every third token hidden and filled in: which were right, which not."""
-    hidden = list(range(min(1, len(ids) - 1), len(ids), EVERY))
-    best = dict(zip(hidden, fill_in(model, ids, hidden, mask_id), strict=True))
+    inner = tokenizer.inner(len(ids))
+    hidden = list(inner[min(1, len(inner) - 1) :: EVERY])
+    best = dict(zip(hidden, fill_in(model, ids, hidden, tokenizer.mask_id), strict=True))
     kinds = ["given" if i not in best else "right" if best[i] == ids[i] else "wrong" for i in range(len(ids))]
     pieces: list[Piece] = []
-    for kind, group in groupby(range(len(ids)), key=kinds.__getitem__):  # a character may be several tokens
+    for kind, group in groupby(inner, key=kinds.__getitem__):  # a character may be several tokens
         stream = TextStream()
-        shown = "".join(stream.push(data_of(best.get(i, ids[i]))) for i in group) + stream.end()
+        shown = "".join(stream.push(tokenizer.token_bytes(best.get(i, ids[i]))) for i in group) + stream.end()
         pieces.append((shown, kind))
     return pieces

@@ -52,9 +52,10 @@ def _machine(ref: ModelRef, text: str, kept: tuple[ModelRef, ...], waiting: bool
 def _scene(ref: ModelRef, text: str, kept: tuple[ModelRef, ...]) -> Scene:
     """What is looked at now."""
     strip, n = lesson.strip_of(ref, text), len(passes.window(ref, text).tokens)
-    last = strip.n_greyed + n - 1
+    places = range(n) if ref.objective == "clm" else resources.tokenizer(ref).inner(n)  # the frame stays
+    last = strip.n_greyed + places[-1]
     choice.begin(PLACE, last, about=(ref.id, text))
-    position = min(max(int(current(PLACE, last)) - strip.n_greyed, 0), n - 1)
+    position = min(max(int(current(PLACE, last)) - strip.n_greyed, places[0]), places[-1])
     past = time_data.past(kept, text, position)
     choice.begin(HEAD, (0, 0), about=ref.id)
     _, n_layer, n_head, _, _ = past.weights.shape

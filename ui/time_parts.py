@@ -137,7 +137,8 @@ def _chips(scene: Scene) -> dict[str, Any]:
         hidden=not scene.causal,
     )
     note = say("chips_note.clm") if scene.causal else say("chips_note.mlm")
-    if not scene.causal and np.isnan(scene.past.log_probs[-1]).any():
+    last = scene.past.log_probs[-1]
+    if not scene.causal and np.isnan(last[resources.tokenizer(scene.ref).inner(len(last))]).any():
         note = say("chips_note.mlm_long")
     return {
         **found,

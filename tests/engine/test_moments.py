@@ -11,6 +11,7 @@ from engine.checkpoint_list import list_checkpoints
 from engine.checkpoints import load_checkpoint
 from engine.config import ModelConfig
 from engine.gaps import fill_gaps
+from engine.hub import load_folder
 from engine.metrics import log_softmax
 from engine.model import Transformer
 from engine.moments import (
@@ -23,9 +24,11 @@ from engine.moments import (
     target_log_probs,
     write_on,
 )
+from engine.pseudo import pseudo_log_probs
 from engine.sampling import generate
 from engine.tokenizers import byte_tokenizer
 from engine.trace import trace
+from tests.hub_folders import write_bert
 
 HISTORY = Path(__file__).parents[2] / "pretrained/history"
 TEXT = "Once upon a time, there was a princess called Lily. She"
@@ -76,6 +79,21 @@ def test_a_masked_model_is_asked_for_each_token_alone() -> None:
     for t, token_id in enumerate(ids):
         alone = log_softmax(fill_gaps(model, ids, [t], tokenizer.mask_id)[t])[token_id]
         assert seen.log_probs[t] == pytest.approx(alone, abs=1e-5)
+
+
+def test_a_published_masked_model_is_never_asked_for_what_stands_around_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = load_folder(write_bert(tmp_path / "Bert"))
+    model, tokenizer = published.model, published.tokenizer
+    ids = tokenizer.encode("the cat")
+    found = look(model, tokenizer, "the cat", 1).log_probs
+    assert np.isnan(found[[0, -1]]).all()  # [CLS] and [SEP]
+    alone = pseudo_log_probs(model, ids, tokenizer.mask_id, frame=tokenizer.frame)
+    np.testing.assert_allclose(found[1:-1], alone, atol=1e-5)
+    monkeypatch.setattr("engine.moments.ASKED_TOKENS", len(found))
+    at = len(ids)  # the last token of the text
+    assert np.flatnonzero(np.isfinite(look(model, tokenizer, "the cat", at).log_probs)).tolist() == [at]
 
 
 def test_in_a_long_text_only_the_tokens_around_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,14 @@ from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import load_checkpoint, save_checkpoint
 from engine.metrics import softmax
+from engine.runs import RunStore
 from engine.trace import trace
 from engine.training import moment_steps
+from engine.tuning_start import describe
+from tests.engine.small_runs import train_here
 from tests.engine.test_one_step import CONFIG, run_with_checkpoints
+from tests.engine.test_tuning_runs import tuned
+from tests.hub_folders import write_bert
 from tests.pages.conftest import ROOT, OpenPage, component
 from tests.pages.tiny import save_tiny
 from ui import model_refs, time_data
@@ -151,6 +156,23 @@ def test_a_run_has_moments_of_its_own(open_page: OpenPage, loupe_home: Path) -> 
     assert data["steps"] == sorted({*moment_steps(9, 4), 5, 9})  # 5: kept in any case
     assert "8 bits" in data["notes"][0] and "8 bits" not in data["notes"][-1]
     assert not data["bars"]["truth"]
+
+
+def test_a_run_from_a_published_masked_model_leaves_what_stands_around_the_text(
+    open_page: OpenPage, loupe_home: Path
+) -> None:
+    store, start = RunStore(loupe_home), describe(write_bert(loupe_home / "models" / "bert"), "hub", "bert")
+    run_id = store.create(tuned(start, row_length=24, moments=3), "a" * 32)
+    train_here(store, run_id)
+    at = open_page("training", query=VIEW, text="the cat", model=f"run:{run_id}", _owner_proposal="a" * 32)
+    data = machine(at)
+    values = data["chips"]["values"][-1]
+    assert [i for i, value in enumerate(values) if value == "–"] == [0, len(values) - 1]  # [CLS] and [SEP]
+    assert data["chips"]["selected"] == len(values) - 2
+    assert "so long" not in data["chips"]["note"]
+    assert not any(
+        "[CLS]" in text or "[SEP]" in text for pieces in data["samples"] for text, _ in pieces or []
+    )
 
 
 def test_a_story_that_looks_back_for_its_name(open_page: OpenPage, few_moments: None) -> None:
