@@ -206,14 +206,15 @@ def _text(stage: Stage, text: str) -> None:
     """The probabilities at one place of the text, before and after."""
     window = passes.window(stage.ref, text)
     ids = [token.id for token in window.tokens]
-    choice.begin("step_place", len(ids) - 1, about=(stage.ref.id, text))
+    places = range(len(ids)) if stage.causal else stage.stepper.tokenizer.inner(len(ids))  # the frame stays
+    choice.begin("step_place", places[-1], about=(stage.ref.id, text))
     with st.container(height=130 if len(ids) > 24 else "content", border=len(ids) > 24):
         chosen = token_strip(
-            window.segments, key="step_place", selected=len(ids) - 1, label=say("text_choose_token")
+            window.segments, key="step_place", selected=places[-1], label=say("text_choose_token")
         )
     if window.unused:
         st.caption(say("only_last_tokens", read=len(ids), all=window.n_tokens))
-    at = min(len(ids) - 1 if chosen is None else int(chosen), len(ids) - 1)
+    at = min(max(places[-1] if chosen is None else int(chosen), places[0]), places[-1])
     previous = stage.stepper.previous
     assert previous is not None  # a step has been taken
     old, new = (_probs(stage, model, text, at) for model in (previous, stage.stepper.model))

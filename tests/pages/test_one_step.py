@@ -12,7 +12,12 @@ from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import load_checkpoint, save_checkpoint
 from engine.config import TrainConfig
+from engine.runs import RunStore
+from engine.tuning_start import describe
+from tests.engine.small_runs import train_here
 from tests.engine.test_one_step import CONFIG, run_with_checkpoints
+from tests.engine.test_tuning_runs import tuned
+from tests.hub_folders import write_bert
 from tests.pages.conftest import OpenPage, component, plotly
 from tests.pages.tiny import array, save_tiny
 from ui import model_refs
@@ -107,6 +112,27 @@ def test_a_run_takes_its_own_step_and_its_record_agrees(open_page: OpenPage, lou
     assert f"record of step 7: loss {steps[6].loss:.4f}" in said(at) and "to the last bit" in said(at)
     choice.set_value(9).run()
     assert "training ended here" in said(at)
+
+
+def test_of_a_published_masked_model_only_the_text_is_hidden(open_page: OpenPage, loupe_home: Path) -> None:
+    store, start = RunStore(loupe_home), describe(write_bert(loupe_home / "models" / "bert"), "hub", "bert")
+    run_id = store.create(tuned(start, row_length=24), "a" * 32)
+    train_here(store, run_id)
+    at = open_page(
+        "training",
+        query=VIEW,
+        text="the cat",
+        model=f"run:{run_id}",
+        step_stage=STAGES[4],
+        _owner_proposal="a" * 32,
+    )
+    assert not at.exception, at.exception[0].value
+    at.button(key="step_next").click().run()
+    assert not at.exception, at.exception[0].value
+    (strip,) = (component(at, key) for key in ["step_place"])
+    n = sum(len(group["chips"]) for group in strip["groups"])
+    assert strip["selected"] == n - 2  # not [SEP]
+    assert plotly(at, "step_probs")["data"]
 
 
 def test_squares_of_the_bars_are_the_square_of_the_norm(open_page: OpenPage) -> None:
