@@ -1,5 +1,6 @@
 """A model at several moments of its training, on one text: what each of them expected, and what it wrote."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -157,9 +158,13 @@ def write_on(
 
 @torch.no_grad()
 def fill_in(model: Transformer, ids: Sequence[int], hidden: Sequence[int], mask_id: int) -> list[int]:
-    """The masked model's best guess for each hidden position, all hidden at once: their ids in order."""
+    """The masked model's best guess for each hidden position, all hidden at once: their ids in order.
+
+    The mask itself is none, though a model that has learned nothing yet mostly finds it likeliest.
+    """
     seen = torch.tensor([list(ids)])
     seen[0, list(hidden)] = mask_id
     logits = model(seen.to(model.device))[0, list(hidden)]  # (N,V)
+    logits[:, mask_id] = -math.inf
     best: list[int] = logits.argmax(dim=-1).tolist()
     return best

@@ -1,5 +1,6 @@
 """Short texts that show, while it trains, what a model has learned so far."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -101,9 +102,8 @@ class Sampler:
 
     @torch.no_grad()
     def _fill(self) -> dict[str, str]:
-        logits = self.model(self._masked.to(self.model.device))[
-            0, :, : self.tokenizer.vocab_size
-        ].cpu()  # (T,V)
+        logits = self.model(self._masked.to(self.model.device))[0].cpu()  # (T,V)
+        logits[:, self.tokenizer.mask_id] = -math.inf
         filled = torch.where(self._masked[0] == self.tokenizer.mask_id, logits.argmax(-1), self._masked[0])
         texts = {"masked": self._masked[0], "text": filled, "truth": self._row[0]}
         return {name: self._text(ids.tolist()) for name, ids in texts.items()}

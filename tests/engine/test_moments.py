@@ -163,4 +163,16 @@ def test_all_gaps_are_filled_at_once_with_the_likeliest() -> None:
     model, tokenizer = tiny("mlm"), byte_tokenizer()
     ids = tokenizer.encode("a red hat")
     logits = fill_gaps(model, ids, [1, 4], tokenizer.mask_id)
-    assert fill_in(model, ids, [1, 4], tokenizer.mask_id) == logits[[1, 4]].argmax(axis=1).tolist()
+    best = logits[[1, 4], : tokenizer.mask_id].argmax(axis=1).tolist()
+    assert fill_in(model, ids, [1, 4], tokenizer.mask_id) == best
+
+
+def test_no_gap_is_filled_with_the_mask_not_even_before_the_first_step() -> None:
+    """Its own vector stands in the stream there, and is the head's row, too: it has the largest logit."""
+    tokenizer = byte_tokenizer()
+    config = ModelConfig(tokenizer.model_vocab_size("mlm"), 64, 2, 2, 32, objective="mlm")
+    model, ids = Transformer(config), tokenizer.encode("Once upon a time there was a cat")
+    hidden = range(1, len(ids), 3)
+    likeliest = fill_gaps(model, ids, hidden, tokenizer.mask_id)[list(hidden)].argmax(axis=1)
+    assert (likeliest == tokenizer.mask_id).any()
+    assert tokenizer.mask_id not in fill_in(model, ids, hidden, tokenizer.mask_id)
