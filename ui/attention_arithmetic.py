@@ -88,8 +88,11 @@ def _weight(place: Place) -> None:
     with left:
         name = literal(place.names[place.key])
         st.markdown(say("why", weight=format_prob(cell.weight), at=place.key, token=name))
-        st.latex(worked.attention(cell.dot, d_head, row.total, scale=scale, others=row.digits))
-        st.caption(" ".join([say("dot"), *_facts(place)]))
+        less = row.subtracted
+        st.latex(
+            worked.attention(cell.dot, d_head, row.total, scale=scale, subtracted=less, others=row.digits)
+        )
+        st.caption(" ".join([say("dot"), *_subtracted(less), *_facts(place)]))
     with right:
         st.markdown(say("products"))
         st.dataframe(
@@ -104,6 +107,11 @@ def _weight(place: Place) -> None:
             column_config=_as_written("q", "k", "q · k"),
             key="attention_products",
         )
+
+
+def _subtracted(less: int) -> list[str]:
+    """Why a number stands beside every score in the exponents, if one does."""
+    return [say("subtracted", n=f"{less}".replace("-", "−"))] if less else []
 
 
 def _facts(place: Place) -> list[str]:
@@ -144,6 +152,7 @@ def _row(place: Place) -> None:
     dots = [worked.rounded(x, n) for x in cell.dots.tolist()]
     scores = [worked.rounded(worked.score_of(x, d_head, scale), n) for x in dots]
     score = "÷ √d" if scale is None else f"× {scale!r}"
+    power = f"e^(s{worked.minus(written.subtracted)})" if written.subtracted else "e^s"
     powers, weights = np.zeros(len(seen)), np.zeros(len(seen))
     powers[seen], weights[seen] = written.powers, written.weights
     left, right = st.columns([3, 2], gap="large")
@@ -156,12 +165,12 @@ def _row(place: Place) -> None:
                 "q · k": [dots[j] for j in keys],
                 score: [scores[j] for j in keys],
                 say("column.mask"): ["+ 0" if seen[j] else "− ∞" for j in keys],
-                "e^s": powers[keys].tolist(),
+                power: powers[keys].tolist(),
                 weight: weights[keys].tolist(),
             },
             hide_index=True,
             height=_HEIGHT,
-            column_config=_as_written("q · k", score, "e^s", weight),
+            column_config=_as_written("q · k", score, power, weight),
             key="attention_row",
         )
     with right:
@@ -169,7 +178,7 @@ def _row(place: Place) -> None:
         undrawn = int(seen.sum()) - sum(bool(seen[j]) for j in keys)
         if undrawn:
             st.caption(say("undrawn", keys=counted(undrawn, "key")))
-        st.caption(say("mask") if causal else say("no_mask"))
+        st.caption(" ".join([*_subtracted(written.subtracted), say("mask") if causal else say("no_mask")]))
         window = trace.config.window(place.layer)
         if causal and 0 < window <= place.query:
             st.caption(say("window", n=window))

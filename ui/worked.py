@@ -75,6 +75,36 @@ def tie(
     return EXACT
 
 
+def mantissa(log: float, digits: int = 4) -> tuple[str, int]:
+    """Write the number whose natural log is `log` as m × 10^e, also where a float would be 0.
+
+    >>> mantissa(math.log(0.00123)), mantissa(-2000.0), mantissa(math.log(9.99996), 4)
+    (('1.230', -3), ('2.577', -869), ('1.000', 1))
+    """
+    power = log / math.log(10)
+    exponent = math.floor(power)
+    written = f"{10 ** (power - exponent):.{digits - 1}f}"
+    return (f"{1:.{digits - 1}f}", exponent + 1) if float(written) >= 10 else (written, exponent)
+
+
+def power(log: float, digits: int = 4) -> str:
+    r"""e^log as `tex` writes it, also where a float would be infinite or 0.
+
+    >>> power(2.0), power(-2000.0)
+    ('7.389', '2.577\\times10^{-869}')
+    """
+    if abs(log) < LARGEST:
+        return tex(math.exp(log), digits)
+    written, exponent = mantissa(log, digits)
+    return rf"{written}\times10^{{{exponent}}}"
+
+
+def in_range(log: float) -> tuple[float, float]:
+    """A float with the digits of e^log, and the log of the power of ten that it leaves out: mostly 0."""
+    beyond = 0.0 if abs(log) < LARGEST else math.floor(log / math.log(10)) * math.log(10)
+    return math.exp(log - beyond), beyond
+
+
 def aligned(*lines: str) -> str:
     """One formula of several lines for st.latex; `&` marks what stands under what."""
     # KaTeX draws a table 2 pixels wider than its box, which would then scroll: the thin space makes room.
@@ -92,16 +122,17 @@ def softmax(z: float, log_total: float, v: int, *, unit: str = "nats", digits: i
         digits: of the surprisal; the lines before have as many more as that needs.
     """
     log, name, nats = (math.log, r"\ln", 1.0) if unit == "nats" else (math.log2, r"\log_2", math.log(2))
-    p = math.exp(z - log_total)
-    n_p = tie(lambda x: -log(x), p, digits=digits) if 0 < p < 1 else digits
-    n_e = tie(lambda top, total: top / total, math.exp(z), math.exp(log_total), digits=n_p)
-    top, total = tex(math.exp(z), n_e), tex(math.exp(log_total), n_e)
+    log_p = z - log_total
+    p, beyond = in_range(log_p)
+    n_p = tie(lambda x: -log(x) - beyond / nats, p, digits=digits) if math.exp(log_p) < 1 else digits
+    n_e = tie(lambda top, total: top / total, in_range(z)[0], in_range(log_total)[0], digits=n_p)
+    top, total = power(z, n_e), power(log_total, n_e)
     return aligned(
-        rf"z &= {tex(z, tie(math.exp, z, digits=n_e))}",
+        rf"z &= {tex(z, tie(lambda x: math.exp(x - in_range(z)[1]), z, digits=n_e))}",
         rf"e^{{z}} &= {top}",
         rf"p &= \frac{{e^{{z}}}}{{\sum_{{j=1}}^{{{v}}} e^{{z_j}}}} = \frac{{{top}}}{{{total}}}",
-        rf"&= {tex(p, n_p)}",
-        rf"-{name} p &= -{name} {tex(p, n_p)}",  # short lines, for a telephone
+        rf"&= {power(log_p, n_p)}",
+        rf"-{name} p &= -{name} {power(log_p, n_p)}",  # short lines, for a telephone
         rf"&= {tex((log_total - z) / nats, digits)}\ \text{{{unit}}}",
     )
 
@@ -143,6 +174,7 @@ def attention(
     total: float,
     *,
     scale: float | None = None,
+    subtracted: int = 0,
     digits: int = 4,
     others: int | None = None,
 ) -> str:
@@ -151,20 +183,27 @@ def attention(
     Args:
         dot: q · k.
         d_head: numbers in q and in k.
-        total: Σ exp(score) over the keys that the query may look at.
+        total: Σ exp(score - subtracted) over the keys that the query may look at.
         scale: what q · k is multiplied by; None: 1 / √d_head.
+        subtracted: what is taken from every score, so that a float can hold its exponential.
         digits: of the weight; the lines before have as many more as that needs.
         others: significant digits of the lines before, where these are known to give the weight.
     """
     n = others or _attention_digits(dot, d_head, total, scale, digits)
-    q_k, score, top = _forward(dot, d_head, scale, n)
+    q_k, score, top = _forward(dot, d_head, scale, n, subtracted)
+    less = minus(subtracted)
     return aligned(  # short lines, for a telephone
         rf"q \cdot k &= \sum_{{i=1}}^{{{d_head}}} q_i k_i = {tex(q_k, n)}",
         rf"s &= {scaled(tex(q_k, n), d_head, scale)} = {tex(score, n)}",
-        rf"e^{{s}} &= e^{{{tex(score, n)}}} = {tex(top, n)}",
-        rf"{text('weight')} &= \frac{{e^{{s}}}}{{\sum_j e^{{s_j}}}}"
+        rf"e^{{s{less}}} &= e^{{{tex(score, n)}{less}}} = {tex(top, n)}",
+        rf"{text('weight')} &= \frac{{e^{{s{less}}}}}{{\sum_j e^{{s_j{less}}}}}"
         rf" = \frac{{{tex(top, n)}}}{{{tex(total, n)}}} = {tex(top / rounded(total, n), digits)}",
     )
+
+
+def minus(whole: int) -> str:
+    """A whole number that is subtracted, as it stands in an exponent; nothing for 0."""
+    return f" {-whole:+d}".replace("+", "+ ").replace("-", "- ") if whole else ""
 
 
 def scaled(dot: str, d_head: int, scale: float | None) -> str:
@@ -188,11 +227,13 @@ def _attention_digits(dot: float, d_head: int, total: float, scale: float | None
     return EXACT
 
 
-def _forward(dot: float, d_head: int, scale: float | None, n: int) -> tuple[float, float, float]:
-    """The dot product, the score and its exponential with n digits, each from the one before as written."""
+def _forward(
+    dot: float, d_head: int, scale: float | None, n: int, subtracted: int = 0
+) -> tuple[float, float, float]:
+    """The dot product, the score and its exponential, each with n digits from the one before as written."""
     q_k = rounded(dot, n)
     score = rounded(score_of(q_k, d_head, scale), n)
-    return q_k, score, rounded(math.exp(score), n)
+    return q_k, score, rounded(_exp(score - subtracted), n)
 
 
 def number_of(data: bytes, token_id: int, vocab_size: int, *, most: int = 10) -> str:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ui.worked import EXACT, aligned, rounded, score_of, tex
+from ui.worked import EXACT, aligned, minus, rounded, score_of, tex
 from wording import words
 
 say = words("ui.worked_attention")
 
+FAR = 700.0  # sizes of a score from which a sum of exponentials may leave the range of a float
 WRITTEN = 3  # products that are written out; the others are one number
 
 
@@ -23,7 +24,9 @@ class Row:
         digits: significant digits of all numbers but the weights.
         dots: (K,) q · k.
         scores: (K,) dots / √d, or dots times the model's own scale.
-        powers: (K,) exp(scores).
+        subtracted: a whole number that is taken from every score before exp, which leaves the weights as they
+            are; 0 unless a float can't hold exp(scores).
+        powers: (K,) exp(scores - subtracted).
         total: their sum.
         weights: (K,) powers / total; as many significant digits as were asked for.
     """
@@ -31,6 +34,7 @@ class Row:
     digits: int
     dots: NDArray[np.float64]
     scores: NDArray[np.float64]
+    subtracted: int
     powers: NDArray[np.float64]
     total: float
     weights: NDArray[np.float64]
@@ -46,17 +50,19 @@ def written_row(dots: Sequence[float], d_head: int, *, scale: float | None = Non
         digits: of the weights.
     """
     exact = np.array([score_of(float(x), d_head, scale) for x in dots])
+    largest = float(exact.max())
+    less = round(largest) if abs(largest) > FAR else 0
     with np.errstate(over="ignore", invalid="ignore"):
         wanted = _rounded(np.exp(exact - exact.max()) / np.exp(exact - exact.max()).sum(), digits)
         for n in range(digits + 1, EXACT + 1):
             q_k = _rounded(dots, n)
             scores = _rounded([score_of(float(x), d_head, scale) for x in q_k], n)
-            powers = _rounded(np.exp(scores), n)
+            powers = _rounded(np.exp(np.minimum(scores - less, FAR)), n)
             total = rounded(math.fsum(powers), n)
             weights = _rounded(powers / total, digits)
             if (weights == wanted).all():
                 break
-    return Row(n, q_k, scores, powers, total, weights)
+    return Row(n, q_k, scores, less, powers, total, weights)
 
 
 def _rounded(numbers: Sequence[float] | NDArray[np.float64], digits: int) -> NDArray[np.float64]:
@@ -151,8 +157,8 @@ def row(written: Row, hidden: int) -> str:
     unseen = rf"\text{{{say('hidden', n=hidden)}: }}e^{{-\infty}}"
     masked = rf" + \underbrace{{0}}_{{{unseen}}}" if hidden else ""
     seen = rf"\text{{{say('seen', n=len(written.powers))}}}"
-    total = tex(written.total, written.digits)
+    total, less = tex(written.total, written.digits), minus(written.subtracted)
     return aligned(
-        rf"\text{{{say('weight')}}}_j &= \frac{{e^{{s_j}}}}{{\sum_k e^{{s_k}}}}",
-        rf"\sum_k e^{{s_k}} &= \underbrace{{{total}}}_{{{seen}}}{masked}",
+        rf"\text{{{say('weight')}}}_j &= \frac{{e^{{s_j{less}}}}}{{\sum_k e^{{s_k{less}}}}}",
+        rf"\sum_k e^{{s_k{less}}} &= \underbrace{{{total}}}_{{{seen}}}{masked}",
     )

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from ui.worked import LARGEST, aligned, tex, tie
+from ui.worked import LARGEST, aligned, in_range, mantissa, power, tex, tie
 from wording import words
 
 say = words("ui.worked_text")
@@ -15,18 +15,6 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def _text(key: str) -> str:
     """A word of a formula, in LaTeX."""
     return rf"\text{{{say('formula.' + key)}}}"
-
-
-def mantissa(log: float, digits: int = 4) -> tuple[str, int]:
-    """Write the number whose natural log is `log` as m × 10^e, also where a float would be 0.
-
-    >>> mantissa(math.log(0.00123)), mantissa(-2000.0), mantissa(math.log(9.99996), 4)
-    (('1.230', -3), ('2.577', -869), ('1.000', 1))
-    """
-    power = log / math.log(10)
-    exponent = math.floor(power)
-    written = f"{10 ** (power - exponent):.{digits - 1}f}"
-    return (f"{1:.{digits - 1}f}", exponent + 1) if float(written) >= 10 else (written, exponent)
 
 
 def product(log: float, digits: int = 4) -> str:
@@ -119,7 +107,7 @@ def log_prob(z: float, log_total: float, v: int, *, unit: str = "nats", digits: 
         digits: of the results.
     """
     value = z - log_total
-    n_value = tie(math.exp, value, digits=digits) if value else digits
+    n_value = tie(lambda x: math.exp(x - in_range(value)[1]), value, digits=digits) if value else digits
     places = [n_value]
     computes = [lambda a, b: a - b]
     if unit == "bits":
@@ -130,7 +118,7 @@ def log_prob(z: float, log_total: float, v: int, *, unit: str = "nats", digits: 
         rf"z &= {tex(z, n)}",
         rf"\operatorname{{LSE}} &= \ln \sum_{{j=1}}^{{{v}}} e^{{z_j}} = {tex(log_total, n)}",
         rf"\ln p &= z - \operatorname{{LSE}} = {tex(value, n_value)}",
-        rf"p &= e^{{{tex(value, n_value)}}} = {tex(math.exp(value), digits)}",
+        rf"p &= e^{{{tex(value, n_value)}}} = {power(value, digits)}",
     ]
     if unit == "bits":
         lines.append(

@@ -49,6 +49,27 @@ def test_softmax_follows_from_its_own_numbers(unit: str) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("z", "log_total"), [(800.0, 800.5), (-800.0, -799.5), (-750.0, 51.0), (1e6, 1e6 + 2)]
+)
+def test_softmax_goes_on_where_a_float_ends(z: float, log_total: float) -> None:
+    """A run whose learning rate was far too high has such logits: e^800 is 2.726·10^347."""
+    shown, logs = worked.softmax(z, log_total, 512), (z, log_total)
+    for log, written in zip(
+        logs, re.findall(rf"\\frac\{{({NUMBER})\}}\{{({NUMBER})\}}", shown)[0], strict=True
+    ):
+        digits, _, exponent = written.removesuffix("}").partition(r"\times10^{")
+        assert math.isclose(math.log(float(digits)) + int(exponent or 0) * math.log(10), log, abs_tol=1e-3)
+    assert rf"&= {worked.tex(log_total - z)}\ \text{{nats}}" in shown
+    assert r"\infty" not in shown and r"= 0\\" not in shown
+
+
+def test_a_number_beyond_a_float_is_written_from_its_logarithm() -> None:
+    assert worked.power(800.0) == r"2.726\times10^{347}"
+    assert worked.power(-801.0) == r"1.349\times10^{-348}"
+    assert worked.power(math.log(0.25)) == "0.2500"
+
+
 def test_perplexity_follows_from_its_own_numbers() -> None:
     rng = random.Random(2)
     for _ in range(300):

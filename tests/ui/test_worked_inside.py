@@ -120,6 +120,20 @@ def test_a_row_with_a_scale_of_its_own_follows_from_what_is_written(scale: float
         assert (f"{scale!r} \\cdot {tex(row.dots[0], row.digits)}" in shown) == (scale != 1)
 
 
+@pytest.mark.parametrize(("dots", "less"), [([5000.0, 4990.0], 884), ([-9000.0, -8990.5], -1589)])
+def test_scores_whose_powers_no_float_holds_are_all_moved_by_one_number(dots: list[float], less: int) -> None:
+    row = worked_attention.written_row(dots, 32)
+    assert row.subtracted == less
+    exact = 1 / (1 + math.exp((dots[1] - dots[0]) / math.sqrt(32)))
+    assert tex(row.weights[0], 4) == tex(exact, 4) and tex(row.weights.sum(), 3) == "1.00"
+    sign = f"- {less}" if less > 0 else f"+ {-less}"
+    shown = worked.attention(dots[0], 32, row.total, subtracted=less, others=row.digits)
+    assert rf"e^{{s {sign}}} &= e^{{{tex(row.scores[0], row.digits)} {sign}}}" in shown
+    assert f"= {tex(exact, 4)}\\end" in shown
+    assert rf"\sum_k e^{{s_k {sign}}}" in worked_attention.row(row, 0)
+    assert worked_attention.written_row([3.0, 1.0], 32).subtracted == 0
+
+
 def test_products_add_up_to_the_dot_product_that_is_written() -> None:
     rng = random.Random(7)
     for digits in [4, 5, 7, 9] * 20:
