@@ -18,6 +18,7 @@ from ui.cells import safe_cell
 from ui.components import show, token_strip
 from ui.long_job import Job, ask, job_of, jobs, mark_of, run
 from ui.model_refs import ModelRef
+from ui.scored import fixed
 from ui.words import counted
 from viz import NEUTRAL, format_count, format_tick, surprisal_color, visible
 from viz.along import surprisal_by_block
@@ -123,7 +124,7 @@ def _result(job: Job, ref: ModelRef, text: str, unit: str) -> None:
             say("column.context"): sizes[:shown],
         },
         hide_index=True, height=260, key="next_token_long_table",
-        column_config={name: st.column_config.NumberColumn(format="%.6f") for name in numbers},
+        column_config={name: st.column_config.NumberColumn(format=fixed(of)) for name, of in numbers.items()},
     )  # fmt: skip
     st.download_button(
         say("download"),

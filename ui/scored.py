@@ -31,12 +31,15 @@ GUESSES = 6  # ranks of the best guesses
 
 
 def fixed(values: NDArray[Any]) -> str:
-    """One way to write all numbers of a column: with as many decimals, unless one of them is huge.
+    """One way to write all numbers of a column: with equal decimals, if none is huge or would look like 0.
 
-    >>> fixed(np.array([1e-8, 2.5])), fixed(np.array([1.7e9]))
-    ('%.6f', '%.4g')
+    >>> fixed(np.array([0.0, 0.25, 2.5])), fixed(np.array([1.7e9])), fixed(np.array([1e-8, 0.25]))
+    ('%.6f', '%.4g', '%.6g')
     """
-    return "%.6f" if np.abs(np.nan_to_num(values, posinf=0, neginf=0)).max(initial=0) < 1e5 else "%.4g"
+    sizes = np.abs(np.nan_to_num(values, posinf=0, neginf=0))
+    if sizes.max(initial=0) >= 1e5:
+        return "%.4g"
+    return "%.6g" if ((sizes > 0) & (sizes < 5e-7)).any() else "%.6f"
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

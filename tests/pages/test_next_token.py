@@ -1,5 +1,6 @@
 """The Next token page: every number on it is the engine's, over the whole vocabulary."""
 
+import json
 import math
 from pathlib import Path
 
@@ -34,6 +35,10 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
     with torch.no_grad():
         next(iter(wild.model.parameters())).fill_(1e30)  # finite, but not what is computed with it
     save_checkpoint(folder / "wild", wild)
+    sure = tiny.save_tiny(folder, "sure")
+    with torch.no_grad():
+        next(iter(sure.model.parameters())).mul_(4)  # logits far apart
+    save_checkpoint(folder / "sure", sure)
     found = tiny.save_tiny(folder, "stories-clm")
     found.info["folder"] = str(folder)
     return found
@@ -156,6 +161,14 @@ def test_the_chain_rule_s_product_is_the_probability_of_the_text(
     first = len(checkpoint.tokenizer.tokens(STORY)[0].data)
     bits = loss * len(probs) / math.log(2) / (len(STORY) - first)
     assert f"= {bits:.4g}" in formula
+
+
+@pytest.mark.parametrize("look", ["chain-rule", "surprise", "any-length"])
+def test_no_small_probability_is_written_as_nought(open_page: OpenPage, look: str) -> None:
+    table = opened(open_page, "Once zq#", model="sure", query={"look": look}).dataframe[0]
+    name = next(name for name in table.value if str(name).startswith("p") and name != "position")
+    written = json.loads(table.proto.columns)[name]["type_config"]["format"]
+    assert table.value[name].min() < 5e-7 and written == "%.6g", "as %.6f it would read 0.000000"
 
 
 def test_the_chain_rule_in_bits(open_page: OpenPage, checkpoint: Checkpoint) -> None:
