@@ -71,6 +71,7 @@ def draw(page: str) -> Places:
     notices = st.container(key="frame_notices", gap="small")
     with notices:
         link_notice.draw(n_bad)
+        _missing(ref)
     return Places(badge, links, notices)
 
 
@@ -105,12 +106,26 @@ def _model_picker() -> None:
 
 
 def _linked(refs: dict[str, ModelRef]) -> None:
-    """A reload or a link may name a run before this browser has said whose runs are its: choose it then."""
+    """Keep in mind a model that is not here: a link's, or the chosen one that was deleted meanwhile.
+
+    A reload or a link may name a run before this browser has said whose runs are its: it is chosen then.
+    """
     state, asked = st.session_state, st.query_params.get("model")
     if asked and asked not in refs and "model" not in state:
         state[_ASKED] = asked
     elif state.get(_ASKED) in refs:
         state["model"] = state.pop(_ASKED)
+    elif "model" in state and state["model"] not in refs:
+        state[_ASKED] = state["model"]
+    elif refs and state.get("model") != next(iter(refs)):  # a button chose one: what was asked for is past
+        state.pop(_ASKED, None)
+
+
+def _missing(ref: ModelRef | None) -> None:
+    """Say that the numbers are those of another model than the one that was asked for."""
+    asked = st.session_state.get(_ASKED)
+    if ref and asked and asked != ref.id:
+        link_notice.missing(str(asked), ref)
 
 
 def _badge(place: DeltaGenerator, ref: ModelRef) -> None:

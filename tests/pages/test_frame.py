@@ -1,6 +1,7 @@
 """The frame: every page opens, on any text, through app.py's sidebar; the guard of deep links."""
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,6 +134,28 @@ def test_a_long_text_stays_out_of_the_address(open_page: OpenPage) -> None:
 def test_an_unknown_model_in_the_address_is_ignored(open_page: OpenPage) -> None:
     at = open_page("home", query={"model": "somebody's"})
     check(at)
+
+
+@pytest.mark.parametrize("asked", ["hub:gone", "$x$ <b>b</b> :red[q]", "run:20200101-000000-abcdef"])
+def test_a_link_to_a_model_that_is_not_here_says_which_one_is_shown(open_page: OpenPage, asked: str) -> None:
+    """A teacher's link may name a model that a student's machine lacks: its numbers are another model's."""
+    told = "What you see is stories"
+    at = open_page("home", query={"model": asked})
+    (notice,) = (one.value for one in at.warning if told in one.value)
+    assert re.sub(r"\\(.)", r"\1", notice).startswith(f"The model “{asked}” is not here")
+    at.session_state["model"] = "stories-mlm"
+    at.run()
+    assert not any(told in one.value for one in at.warning), "somebody chose a model"
+
+
+def test_a_model_that_is_deleted_while_it_is_looked_at_is_missed(
+    open_page: OpenPage, published: Path
+) -> None:
+    at = open_page("home", model="hub:llama")
+    assert at.session_state["model"] == "hub:llama" and not at.warning
+    shutil.rmtree(published / "llama")
+    at.run()
+    assert any("hub" in one.value and "What you see is" in one.value for one in at.warning)
 
 
 def test_the_owner_is_the_word_that_the_browser_keeps(open_page: OpenPage) -> None:
