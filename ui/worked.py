@@ -210,7 +210,8 @@ def scaled(dot: str, d_head: int, scale: float | None) -> str:
     """How a score comes of q · k, in symbols and with numbers: divided by √d, or by the model's own rule."""
     if scale is None:
         return rf"\frac{{q \cdot k}}{{\sqrt{{d_{{\text{{head}}}}}}}} = \frac{{{dot}}}{{\sqrt{{{d_head}}}}}"
-    return r"q \cdot k" if scale == 1 else rf"c\,(q \cdot k) = {scale!r} \cdot {dot}"
+    factor = f"({dot})" if dot.startswith("-") else dot
+    return r"q \cdot k" if scale == 1 else rf"c\,(q \cdot k) = {scale!r} \cdot {factor}"
 
 
 def score_of(dot: float, d_head: int, scale: float | None) -> float:

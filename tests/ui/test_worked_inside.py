@@ -117,7 +117,9 @@ def test_a_row_with_a_scale_of_its_own_follows_from_what_is_written(scale: float
             assert tex(power / row.total, 4) == tex(weight, 4) == tex(top / math.fsum(exact), 4)
         shown = worked.attention(dots[0], 64, row.total, scale=scale, others=row.digits)
         assert f"= {tex(row.weights[0], 4)}\\end" in shown and "sqrt" not in shown
-        assert (f"{scale!r} \\cdot {tex(row.dots[0], row.digits)}" in shown) == (scale != 1)
+        first = tex(row.dots[0], row.digits)
+        factor = f"({first})" if row.dots[0] < 0 else first  # nobody writes 0.25 · -3
+        assert (f"{scale!r} \\cdot {factor} =" in shown) == (scale != 1)
 
 
 @pytest.mark.parametrize(("dots", "less"), [([5000.0, 4990.0], 884), ([-9000.0, -8990.5], -1589)])
