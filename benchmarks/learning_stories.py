@@ -205,7 +205,11 @@ def stories(options: Options, parts: Parts) -> Row:
         runs.append({**found, **learning.ends(PROGRAMS[name], steps, seed), **PROGRAMS[name].told()})
         return runs[-1]
 
-    k, ours, above = 0 if options.toy else BEGIN, list[float](), {name: list[float]() for name in (PLAIN, TUNED)}
+    k, ours, above = (
+        0 if options.toy else BEGIN,
+        list[float](),
+        {name: list[float]() for name in (PLAIN, TUNED)},
+    )
     for seed in options.seeds:
         found = learning.least_steps(PROGRAMS[LOUPE], seed, k)
         if found is None:

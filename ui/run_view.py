@@ -17,6 +17,7 @@ from ui.components import live_curve
 from ui.run_seen import Seen, seen
 from ui.vocabularies import called
 from ui.words import STATES, day, duration, literal, objective_name, state_name
+from ui.worked import tie
 from wording import words
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _numbers(info: "RunInfo", now: Reading | None) -> None:
     blank = "–"
     gap = blank if now is None or now.gap is None else viz.format_number(now.gap)
     with st.grid(1 if masked else 2, min_column_width=90, gap="small"):
-        st.metric(name, blank if now is None else viz.format_number(now.loss))
+        st.metric(name, blank if now is None else viz.format_number(now.loss, _digits(now)))
         if info.measure == "preferences":
             margin, right = (None, None) if now is None else (now.margin, now.accuracy)
             st.metric(say("margin"), blank if margin is None else viz.format_number(margin))
@@ -171,6 +172,11 @@ def _numbers(info: "RunInfo", now: Reading | None) -> None:
         if info.measure == "clm":
             bits = None if now is None else now.bits_per_byte
             st.metric(say("bits_per_byte"), blank if bits is None else viz.format_number(bits))
+
+
+def _digits(now: Reading) -> int:
+    """Of the loss: so many that e to its power is the perplexity beside it."""
+    return tie(math.exp, now.loss, digits=3) if math.isfinite(now.perplexity) else 3
 
 
 def _say(info: "RunInfo", found: Seen) -> None:

@@ -20,6 +20,7 @@ from engine.runs import RunSpec, RunStore
 from tests.pages.conftest import ROOT, OpenPage, component
 from tests.pages.made_runs import EVALS, MINE, STORY, YOURS, make_run, metrics, said, set_status
 from ui import training_settings
+from viz import format_number
 
 MARKUP = "$x$ <b>b</b> *s* :smile: <img src=x onerror=alert(1)>"
 
@@ -274,6 +275,16 @@ def test_the_numbers_of_a_run(open_page: OpenPage, loupe_home: Path) -> None:
     assert [round(r["value"], 3) for r in curve["references"]] == [5.545, 1.5]  # ln 256, and the floor
     formulas = " ".join(e.value for e in at.latex)
     assert "e^{2.000} = 7.389" in formulas and r"\ln 256 = 5.545" in formulas
+
+
+@pytest.mark.parametrize("loss", [0.466648, 2.3514, 6.2484, 0.004])
+def test_the_perplexity_is_e_to_the_loss_that_stands_beside_it(
+    open_page: OpenPage, loupe_home: Path, loss: float
+) -> None:
+    run_id = make_run(loupe_home, records=[*EVALS[:-1], {**EVALS[-1], "val_loss": loss}])
+    shown = metrics(open_page("training", query={"run": run_id}, _owner_proposal=MINE))
+    assert float(shown["Validation loss"]) == pytest.approx(loss, rel=2e-3)
+    assert shown["Perplexity"] == format_number(math.exp(float(shown["Validation loss"])))
 
 
 def test_r05_gaps_and_a_banner_where_the_loss_is_not_finite(open_page: OpenPage, loupe_home: Path) -> None:
