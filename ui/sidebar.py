@@ -22,13 +22,13 @@ from ui import (
     session,
 )
 from ui.components.landmarks import landmarks
-from ui.components.owner import mount_owner
+from ui.components.owner import answered, mount_owner
 from ui.model_refs import ModelRef
 from ui.words import counted, literal
 from viz import format_count
 from wording import words
 
-_ASKED = "_model_asked_for"
+_ASKED, _UNSURE = "_model_asked_for", "_model_perhaps_ones_own"
 say = words("ui.sidebar")
 
 
@@ -67,7 +67,7 @@ def draw(page: str) -> Places:
         projector.choose()
         glossary.draw(page)
         links = st.container(key="frame_links")
-        mount_owner()
+        mount_owner(asks=st.session_state.get(_UNSURE, False))
     notices = st.container(key="frame_notices", gap="small")
     with notices:
         link_notice.draw(n_bad)
@@ -112,7 +112,7 @@ def _linked(refs: dict[str, ModelRef]) -> None:
     """
     state, asked = st.session_state, st.query_params.get("model")
     if asked and asked not in refs and "model" not in state:
-        state[_ASKED] = asked
+        state[_ASKED], state[_UNSURE] = asked, asked.startswith("run:")
     elif state.get(_ASKED) in refs:
         state["model"] = state.pop(_ASKED)
     elif "model" in state and state["model"] not in refs:
@@ -123,6 +123,8 @@ def _linked(refs: dict[str, ModelRef]) -> None:
 
 def _missing(ref: ModelRef | None) -> None:
     """Say that the numbers are those of another model than the one that was asked for."""
+    if st.session_state.pop(_UNSURE, False) and answered() is None:
+        return  # it may be one's own run: the browser is about to say whose runs are its
     asked = st.session_state.get(_ASKED)
     if ref and asked and asked != ref.id:
         link_notice.missing(str(asked), ref)

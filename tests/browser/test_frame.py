@@ -212,3 +212,14 @@ def test_the_owner_stays_after_a_reload_and_is_another_in_another_browser(
     assert first not in mine.url
     open_at(other, server.url)
     assert word(other) != first
+
+
+def test_a_new_browser_is_told_that_a_run_in_its_link_is_not_here(server: Server, browse: Browse) -> None:
+    """Until a browser has said who it is, the run may be its own; one without a word says so, too."""
+    page = browse()
+    open_at(page, f"{server.url}/?model=run:20200101-000000-abcdef")
+    expect(page.get_by_test_id("stAlert").filter(has_text="20200101-000000-abcdef")).to_be_visible()
+    text_box(page).fill("goes on")
+    page.keyboard.press("Tab")
+    settle(page)
+    expect(page.get_by_test_id("stAlert").filter(has_text="20200101-000000-abcdef")).to_be_visible()

@@ -13,5 +13,5 @@ export default function ({ data, parentElement, setStateValue }) {
     return // storage is switched off: the proposal holds until the page is reloaded
   }
   parentElement.querySelector("span").dataset.agreed = String(kept === data.current)
-  if (kept !== data.current) setStateValue("token", kept)
+  if (kept !== data.current || data.asks) setStateValue("token", kept)
 }

@@ -14,11 +14,15 @@ _component = st.components.v2.component(
 )
 
 
-def mount_owner() -> None:
-    """Ask the browser for its word, once in each script run. app.py's frame does this."""
+def mount_owner(*, asks: bool = False) -> None:
+    """Ask the browser for its word, once in each script run. app.py's frame does this.
+
+    Args:
+        asks: also of a browser that has none yet, which else says nothing: the script runs again then.
+    """
     _component(
         key=_KEY,
-        data={"proposal": _proposal(), "current": owner_token()},
+        data={"proposal": _proposal(), "current": owner_token(), "asks": asks},
         on_token_change=lambda: None,
         height="content",
     )
