@@ -8,7 +8,7 @@ The logits are those of `forward` to 1e-5.
 """
 
 import math
-from typing import Any, Protocol, cast
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -16,53 +16,7 @@ from torch import Tensor, nn
 
 from engine.cache import KVCache
 from engine.model import Block, Norm, Transformer, gelu
-
-
-class Line(Protocol):
-    """A matrix and a bias, for single vectors."""
-
-    def ready(self, x: Tensor) -> Any:
-        """What `into` and `of` take in place of the vector; of several lines one does it for all."""
-        ...
-
-    def into(self, x: Any, out: Tensor) -> None:
-        """W x + b, written to `out`."""
-        ...
-
-    def of(self, x: Any) -> Tensor:
-        """W x + b."""
-        ...
-
-    def added(self, stream: Tensor, x: Tensor) -> Tensor:
-        """The residual stream plus W x + b, of a vector that is not `ready`."""
-        ...
-
-
-class Exact:
-    """A matrix as it stands in the model: the weights are read anew for every token, none is copied."""
-
-    def __init__(self, linear: nn.Linear) -> None:
-        self.weight: Tensor = linear.weight
-        self.bias: Tensor | None = linear.bias
-
-    def ready(self, x: Tensor) -> Tensor:
-        """The vector itself."""
-        return x
-
-    def into(self, x: Tensor, out: Tensor) -> None:
-        """W x + b, written to `out`."""
-        if self.bias is None:
-            torch.mv(self.weight, x, out=out)
-        else:
-            torch.addmv(self.bias, self.weight, x, out=out)
-
-    def of(self, x: Tensor) -> Tensor:
-        """W x + b."""
-        return torch.mv(self.weight, x) if self.bias is None else torch.addmv(self.bias, self.weight, x)
-
-    def added(self, stream: Tensor, x: Tensor) -> Tensor:
-        """The residual stream plus W x + b."""
-        return torch.addmv(stream if self.bias is None else stream + self.bias, self.weight, x)
+from engine.vector_products import line_of, reading_ahead_pays
 
 
 class _OneNorm:
@@ -82,13 +36,14 @@ class _OneNorm:
 class _Parts:
     """What a block is made of."""
 
-    def __init__(self, block: Block, layer: int) -> None:
+    def __init__(self, block: Block, layer: int, ahead: bool) -> None:
         attention, mlp, config = block.attention, block.mlp, block.config
         self.attention_norm, self.mlp_norm = _OneNorm(block.attention_norm), _OneNorm(block.mlp_norm)
-        self.asks = [line_of(one) for one in (attention.q, attention.k, attention.v)]
+        self.asks = [line_of(one, ahead) for one in (attention.q, attention.k, attention.v)]
         self.q_norm, self.k_norm = attention.q_norm, attention.k_norm
-        self.out, self.down = line_of(attention.out), line_of(mlp.down)
-        self.up, self.gate = line_of(mlp.up), None if mlp.gate is None else line_of(mlp.gate)
+        self.out, self.down = line_of(attention.out, ahead), line_of(mlp.down, ahead)
+        self.up = line_of(mlp.up, ahead)
+        self.gate = None if mlp.gate is None else line_of(mlp.gate, ahead)
         self.window, self.activation = config.window(layer), config.activation
 
     def bent(self, x: Tensor) -> Tensor:
@@ -115,10 +70,11 @@ class Decoder:
 
     def __init__(self, model: Transformer) -> None:
         self.model, self.config = model, model.config
-        self.blocks = [_Parts(cast(Block, block), layer) for layer, block in enumerate(model.blocks)]
+        ahead = reading_ahead_pays([part.weight for part in model.modules() if isinstance(part, nn.Linear)])
+        self.blocks = [_Parts(cast(Block, block), layer, ahead) for layer, block in enumerate(model.blocks)]
         self.final_norm = None if model.final_norm is None else _OneNorm(model.final_norm)
         self.embedding_norm = None if model.embedding_norm is None else _OneNorm(model.embedding_norm)
-        self.head = line_of(model.head)
+        self.head = line_of(model.head, ahead)
         n, kv, width = self.config.n_head, self.config.kv_heads, self.config.d_head
         row = torch.empty((n + 2 * kv) * width)  # the token's queries, keys and values; and parts of it
         self.sides = torch.split(row, [n * width, kv * width, kv * width])
@@ -195,11 +151,6 @@ class Decoder:
             return self.model.read_out(x)
         x = x if self.final_norm is None else self.final_norm(x)
         return self.head.of(self.head.ready(x))
-
-
-def line_of(module: nn.Module) -> Line:
-    """A module of a model for single vectors."""
-    return Exact(module) if isinstance(module, nn.Linear) else cast(Line, module)
 
 
 def fits(model: Transformer) -> bool:

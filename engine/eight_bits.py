@@ -22,6 +22,7 @@ from engine.cache import KVCache
 from engine.compact import LARGEST, round_rows
 from engine.decoding import Decoder, fits
 from engine.model import Transformer
+from engine.vector_products import LARGE, flat, pieces, reading_ahead_pays
 from engine.windows import cut, score_parts
 from wording import words
 
@@ -35,7 +36,7 @@ Tell = Callable[[int, int], None]
 
 
 class Rounded(nn.Module):
-    """A matrix of 8 bits in the place of a `nn.Linear`; for single vectors an `engine.decoding.Line`."""
+    """A matrix of 8 bits in the place of a `nn.Linear`; for single vectors an `engine.vector_products.Line`."""
 
     whole: Tensor
     scale: Tensor
@@ -48,6 +49,13 @@ class Rounded(nn.Module):
         self.register_buffer("whole", whole)
         self.register_buffer("scale", scale[:, 0].bfloat16())
         self.bias = linear.bias
+        self._pieces: list[tuple[Tensor, Tensor, Tensor]] = []
+
+    def read_ahead(self) -> None:
+        """From now on single vectors are multiplied as by `engine.vector_products.ReadAhead`."""
+        self._pieces = [
+            (flat(self.whole[rows]), self.whole[rows], self.scale[rows]) for rows in pieces(self.whole)
+        ]
 
     def forward(self, x: Tensor) -> Tensor:
         """(…,in) -> (…,out)."""
@@ -75,7 +83,11 @@ class Rounded(nn.Module):
         return (stream if self.bias is None else stream + self.bias) + self._product(self.ready(x))
 
     def _product(self, row: Tensor) -> Tensor:
-        return torch._weight_int8pack_mm(row, self.whole, self.scale)[0]
+        found = []
+        for numbers, whole, scale in self._pieces:
+            numbers.sum()
+            found.append(torch._weight_int8pack_mm(row, whole, scale)[0])
+        return torch.cat(found) if found else torch._weight_int8pack_mm(row, self.whole, self.scale)[0]
 
 
 class Split(NamedTuple):
@@ -139,6 +151,8 @@ def eight_bits(model: Transformer) -> Transformer:
     Token vectors are not rounded: of those a token reads a single row.
     """
     twin = Transformer(model.config, initial=False)  # its weights are never touched, and so take no memory
+    matrices = [module.weight for module in model.modules() if isinstance(module, nn.Linear)]
+    ahead = bytes_of(model) >= LARGE and reading_ahead_pays(matrices)
     for name, module in model.named_modules():
         if isinstance(module, nn.Linear):
             continue
@@ -148,6 +162,9 @@ def eight_bits(model: Transformer) -> Transformer:
                 setattr(place, child, (RoundedHead if part is model.head else Rounded)(part))
         for child, weights in module.named_parameters(recurse=False):
             setattr(place, child, weights)
+    for module in twin.modules():
+        if ahead and isinstance(module, Rounded):
+            module.read_ahead()
     return twin.eval()
 
 

@@ -28,8 +28,8 @@ FLOORS = (
     "legality batches model optimizers dice stages merges own_vocabularies run_sets story_pairs instructions "
     "preferences aims "
     "trained_part",
-    "decoding eight_bits devices scaling predictions trace heads inside contributions ablation embeddings "
-    "positions compare "
+    "vector_products decoding eight_bits devices scaling predictions trace heads inside contributions "
+    "ablation embeddings positions compare "
     "sampling waterfall search row_reading strategies training checkpoint_files checkpoint_list checkpoints "
     "tuning_start baselines "
     "hub oracle gaps "
