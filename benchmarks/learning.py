@@ -174,8 +174,10 @@ class Learning:
 def _shape_of_speed(program: Program) -> dict[str, Any]:
     """What the time of a step depends on: not on the learning rate, for one."""
     told = program.told()
-    kept = ("batch_size", "optimizer", "fused")
-    return {**told, "recipe": {name: told["recipe"].get(name) for name in kept}}
+    recipe = {name: told["recipe"].get(name) for name in ("batch_size", "optimizer", "fused")}
+    if told["recipe"].get("precision") == "bfloat16":
+        recipe["precision"] = "bfloat16"
+    return {**told, "recipe": recipe}
 
 
 def jobs(learning: Learning, budget: int) -> Iterator[tuple[str, Job]]:

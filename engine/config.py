@@ -249,8 +249,8 @@ class TrainConfig(JsonSettings):
         eval_every, checkpoint_every: in steps. `eval_rows`: validation rows scored each time.
         moments: so many more checkpoints, the first before the first step, denser early; see
             `schedule.moment_steps`.
-        precision: "bfloat16" computes matrix products in 16 bits on a GPU that can; "auto" does so where it
-            gains (never on a CPU). Weights, loss and optimizer are float32 always.
+        precision: "bfloat16" computes matrix products in 16 bits; "auto" does so on a GPU that gains from it,
+            never on a CPU. Weights, loss and the optimizer's moments are float32 always.
         mask_prob: share of the tokens that MLM hides. Not used by CLM.
         aligned_share: share of the training rows that begin at the start of a line (a story).
         seed: of the initial weights, the order of the data, the masks and dropout.

@@ -36,7 +36,7 @@ Tell = Callable[[int, int], None]
 
 
 class Rounded(nn.Module):
-    """A matrix of 8 bits in the place of a `nn.Linear`; for single vectors an `engine.vector_products.Line`."""
+    """A matrix of 8 bits in the place of a `nn.Linear`; for single vectors a `vector_products.Line`."""
 
     whole: Tensor
     scale: Tensor

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from engine.cache import KVCache
 from engine.config import ModelConfig
 from engine.first_weights import NoFirstWeights, set_first_weights
+from engine.precision import between_products
 from engine.recorder import Recorder
 from engine.rotary import rotary_turns, rotate, sinusoidal_positions
 from wording import words
@@ -110,14 +111,28 @@ class Attention(nn.Module):
         """(B,T,C) -> (B,T,C), what attention adds to the residual stream."""
         B, T, _ = x.shape
         q, k, v = (f(x).view(B, T, -1, self.config.d_head).transpose(1, 2) for f in (self.q, self.k, self.v))
+        with between_products(q, k, v) as (q, k, v):
+            heads = self._heads(q, k, v, layer, turns, cache, recorder)  # (B,H,T,D)
+        return self.out(heads.transpose(1, 2).reshape(B, T, -1))
+
+    def _heads(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        layer: int,
+        turns: Tensor | None,
+        cache: KVCache | None,
+        recorder: Recorder | None,
+    ) -> Tensor:
+        """What the heads answer to queries (B,H,T,D) of keys and values (B,Hkv,T,D), as (B,H,T,D)."""
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
         if turns is not None:
             q, k = rotate(q, turns), rotate(k, turns)
         if cache is not None:
             k, v = cache.extend(layer, k, v)
-        heads = self._look(q, k, v, layer, recorder)  # (B,H,T,D)
-        return self.out(heads.transpose(1, 2).reshape(B, T, -1))
+        return self._look(q, k, v, layer, recorder)
 
     def _look(self, q: Tensor, k: Tensor, v: Tensor, layer: int, recorder: Recorder | None) -> Tensor:
         causal, scale = self.config.objective == "clm", self.config.score_scale

@@ -15,7 +15,7 @@ from torch import Tensor
 
 # (a, b, c) of each polynomial in turn: those that, one after the other, bring every singular value between
 # 0.001 and 1 as near to 1 as polynomials of degree 5 can ("Polar Express", Amsel et al. 2025,
-# arXiv:2505.16932). Left out is what the authors add against the rounding of 16 bits: these are 32.
+# arXiv:2505.16932).
 POLYNOMIALS = (
     (8.28721201814563, -23.595886519098837, 17.300387312530933),
     (4.107059111542203, -2.9478499167379106, 0.5448431082926601),
@@ -23,6 +23,7 @@ POLYNOMIALS = (
     (3.3184196573706015, -2.488488024314874, 0.51004894012372),
     (2.300652019954817, -1.6689039845747493, 0.4188073119525673),
 )
+SAFETY = 1.01  # in 16 bits: a value that rounding lifts above 1 would grow with every further polynomial
 IN_A_STEP = 3  # so many of them: five bring the values nearer to 1, but learn no more per step
 FIRST_MOMENTUM, LAST_MOMENTUM, MOMENTUM_STEPS = 0.85, 0.95, 200
 
@@ -50,16 +51,19 @@ def orthogonal(matrices: Tensor, n_polynomials: int = IN_A_STEP) -> Tensor:
         n_polynomials: how many to use; fewer are faster and less exact.
 
     Returns:
-        (K,M,N), with the same singular vectors.
+        (K,M,N) float32 as they, with the same singular vectors. Under `precision.computing_in` the products
+        between are of 16 bits, and a share `SAFETY` is kept free as the authors advise.
     """
     tall = matrices.shape[-2] > matrices.shape[-1]
     X = matrices.mT if tall else matrices
-    X = X / X.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-20)  # no singular value above 1
-    for a, b, c in POLYNOMIALS[:n_polynomials]:
+    safety = SAFETY if torch.is_autocast_enabled(X.device.type) else 1.0
+    X = X / (safety**2 * X.norm(dim=(-2, -1), keepdim=True)).clamp(min=1e-20)  # no singular value above 1
+    for k, (a, b, c) in enumerate(POLYNOMIALS[:n_polynomials], 1):
+        s = safety if k < n_polynomials else 1.0  # p(X / s) in place of p(X), but for the last one
         A = X @ X.mT  # (K,M,M)
-        B = torch.baddbmm(A, A, A, beta=b, alpha=c)  # b A + c A A
-        X = torch.baddbmm(X, B, X, beta=a)  # a X + B X
-    return X.mT if tall else X
+        B = torch.baddbmm(A, A, A, beta=b / s**3, alpha=c / s**5)  # b A + c A A
+        X = torch.baddbmm(X, B, X, beta=a / s)  # a X + B X
+    return (X.mT if tall else X).type_as(matrices)
 
 
 class Muon:

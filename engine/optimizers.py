@@ -9,6 +9,7 @@ from engine.adamw import AdamW
 from engine.config import TrainConfig
 from engine.muon import Muon
 from engine.parts import MOST_PARTS, Threads, slices
+from engine.precision import Precision, computing_in
 from wording import words
 
 say = words("engine.optimizers")
@@ -96,8 +97,22 @@ class Optimizer:
     weights are dealt out into portions that threads may update at once.
     """
 
-    def __init__(self, model: nn.Module, config: TrainConfig, threads: Threads | None = None) -> None:
-        """Sort the model's parameters; those that ask for no gradient are left alone."""
+    def __init__(
+        self,
+        model: nn.Module,
+        config: TrainConfig,
+        threads: Threads | None = None,
+        precision: Precision = "float32",
+    ) -> None:
+        """Sort the model's parameters; those that ask for no gradient are left alone.
+
+        Args:
+            model: what learns.
+            config: how.
+            threads: that share the work.
+            precision: of Muon's matrix products; moments and weights are float32.
+        """
+        self._precision = precision
         self.kind = config.optimizer
         self._named = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self._threads = threads or Threads(1)
@@ -119,7 +134,8 @@ class Optimizer:
 
         def update(k: int) -> None:
             for part in self._portions[k]:
-                part.step(learning_rate, step)
+                with computing_in(self._precision, part.parameters[0].device):
+                    part.step(learning_rate, step)
 
         self._threads.each(update, len(self._portions))
 

@@ -143,7 +143,7 @@ class Training(Iterator[Event]):
         self._notices = [notice] if notice else []
         self._frozen = freeze(model, model.config, config.last_blocks)
         try:
-            self._optimizer = Optimizer(model, config, self._threads)
+            self._optimizer = Optimizer(model, config, self._threads, self.precision)
             if resume is not None:
                 self._load(resume)
         except BaseException:  # a run that can't begin leaves the model as it was

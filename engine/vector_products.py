@@ -107,7 +107,7 @@ def pieces(matrix: Tensor) -> Iterator[slice]:
     """Rows of a matrix that are read at once.
 
     >>> [rows.stop - rows.start for rows in pieces(torch.empty(1536, 384))]
-    [384, 384, 384, 384]
+    [512, 512, 512]
     """
     n, size = len(matrix), matrix.numel() * matrix.element_size()
     step = -(-n // max(1, -(-size // PIECE)))  # as many rows in each

@@ -39,7 +39,7 @@ _APPLIED, _WANTED = "_link_settings_applied", "_link_settings_wanted"
 _TRAINING = {
     **dict.fromkeys(("text", "tokenizer", "size", "positions", "norm", "activation"), WORD),
     "objective": one_of("clm", "mlm"), "optimizer": one_of("adamw", "muon"), "schedule": WORD,
-    "mix_previous": FLAG,
+    "mix_previous": FLAG, "bfloat16": FLAG,
     "paste": text(LONGEST_TEXT), "name": text(80), "vocab_size": whole(256, 8192),
     "steps": whole(1, 1_000_000), "seed": whole(0, 999_999), "n_layer": whole(1, 12), "n_head": whole(1, 64),
     "d_model": whole(8, 768), "context_length": whole(8, 512), "batch_size": whole(1, 256),

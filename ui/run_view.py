@@ -135,6 +135,7 @@ def _facts(info: "RunInfo") -> str:
     facts += [say("starts_from", name=literal(info.start))] if info.start else []
     facts.append(say("parameters", n=parameter_count(info.model)))
     facts += [say("mix_previous")] if info.model.mix_previous else []
+    facts += ["bfloat16"] if info.train.precision == "bfloat16" else []
     facts += [device] if device else []
     facts += [say("energy")] if info.joules is not None else []
     return " · ".join(facts)

@@ -150,6 +150,10 @@ def _more() -> None:
         say("label.mix_previous"), key=key("mix_previous"), persist_state="session",
         help=say("help.mix_previous"),
     )  # fmt: skip
+    if settings.rounding_pays():
+        st.toggle(
+            say("label.bfloat16"), key=key("bfloat16"), persist_state="session", help=say("help.bfloat16")
+        )
     _device()
 
 

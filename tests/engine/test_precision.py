@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from engine.precision import chosen_precision, computing_in
+from engine.muon import orthogonal
+from engine.precision import chosen_precision, computing_in, has_units
 from engine.training import CheckpointEvent, EvalEvent, NoticeEvent, train
 from tests.engine.small_training import evals_of, settings, some_ids, steps_of, tiny
 
@@ -11,10 +12,12 @@ CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
 
 @pytest.mark.parametrize(
-    ("wanted", "device", "gpu_can", "precision", "notice"),
+    ("wanted", "device", "can", "precision", "notice"),
     [
         ("auto", CPU, False, "float32", ""),
-        ("float32", CPU, False, "float32", ""),
+        ("auto", CPU, True, "float32", ""),
+        ("float32", CPU, True, "float32", ""),
+        ("bfloat16", CPU, True, "bfloat16", ""),
         ("bfloat16", CPU, False, "bfloat16", "slower than float32"),
         ("auto", GPU, True, "bfloat16", ""),
         ("auto", GPU, False, "float32", ""),
@@ -23,11 +26,73 @@ CPU, GPU = torch.device("cpu"), torch.device("cuda")
         ("bfloat16", GPU, False, "float32", "no units for bfloat16"),
     ],
 )
-def test_what_is_chosen(monkeypatch, wanted, device, gpu_can, precision, notice):
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: gpu_can)
+def test_what_is_chosen(monkeypatch, wanted, device, can, precision, notice):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: can)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": can})
     chosen, said = chosen_precision(wanted, device)
     assert chosen == precision
     assert (notice in said) if notice else said == ""
+
+
+@pytest.mark.parametrize(
+    ("told", "can"),
+    [({"avx512_bf16": True}, True), ({"amx_bf16": True}, True), ({"avx512_f": True}, False), ({}, False)],
+)
+def test_a_processor_tells_what_it_has(monkeypatch, told, can):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: told)
+    assert has_units(CPU) == can
+
+
+def test_attention_is_in_float32_between_its_products(monkeypatch):
+    seen = []
+    attention = torch.nn.functional.scaled_dot_product_attention
+
+    def watched(q, k, v, **more):
+        seen.append((q.dtype, k.dtype, v.dtype, torch.is_autocast_enabled("cpu")))
+        return attention(q, k, v, **more)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", watched)
+    model, ids = tiny(20, positions="rotary", qk_norm=True), torch.arange(6)[None]
+    with computing_in("bfloat16", CPU):
+        logits = model(ids)
+    assert logits.dtype == torch.bfloat16
+    assert seen == [(torch.float32,) * 3 + (False,)] * model.config.n_layer
+    seen.clear()
+    model.to(torch.bfloat16)(ids)  # a model of 16 bits as a whole stays one
+    assert {kind[0] for kind in seen} == {torch.bfloat16}
+
+
+def test_two_threads_in_16_bits_give_the_bits_of_one(monkeypatch):
+    monkeypatch.setattr("engine.parts.LEAST_WORK", 1)
+    ids, found = some_ids(), []
+    for threads in (1, 2):
+        model = tiny(20)
+        config = settings(steps=8, precision="bfloat16", optimizer="muon", learning_rate=1e-2)
+        list(train(model, ids, [], config, threads=threads))
+        found.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    assert torch.equal(*found)
+
+
+def some_matrices():
+    dice = torch.Generator().manual_seed(0)
+    line = torch.randn(4, 128, 1, generator=dice) @ torch.randn(4, 1, 96, generator=dice)
+    return {"any": torch.randn(2, 24, 48, generator=dice), "of rank 1": line}
+
+
+@pytest.mark.parametrize("which", ["any", "of rank 1"])
+@pytest.mark.parametrize(
+    ("n", "most"), [(3, 1.87), (5, 1.13)]
+)  # what these polynomials leave, see orthogonal
+def test_muon_orthogonalises_in_16_bits_as_well(which, n, most):
+    matrices = some_matrices()[which]
+    with computing_in("bfloat16", CPU):
+        rounded = orthogonal(matrices, n)
+    assert rounded.dtype == torch.float32
+    values = torch.linalg.svdvals(rounded)
+    assert float(values.max()) < 1.05 * most  # without SAFETY 45 for a matrix of rank 1
+    assert not torch.equal(rounded, orthogonal(matrices, n))
+    if which == "any":
+        assert float(values.min()) > {3: 0.12, 5: 0.83}[n]
 
 
 def test_matrix_products_are_in_16_bits_and_weights_stay_as_they_are():
@@ -40,7 +105,8 @@ def test_matrix_products_are_in_16_bits_and_weights_stay_as_they_are():
 
 
 @pytest.mark.parametrize(("objective", "optimizer"), [("clm", "adamw"), ("mlm", "muon")])
-def test_a_run_in_bfloat16_learns_as_well_in_weights_of_float32(objective, optimizer):
+def test_a_run_in_bfloat16_learns_as_well_in_weights_of_float32(monkeypatch, objective, optimizer):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
     ids, vocab = some_ids(), 20 + (objective == "mlm")
     shape = {"objective": objective, "positions": "rotary", "activation": "swiglu", "qk_norm": True}
 
