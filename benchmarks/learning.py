@@ -23,6 +23,7 @@ from benchmarks.peers import NANOGPT_CPU, Recipe
 from benchmarks.rows import Goal, Measure, Options, Row, Spread
 from engine.config import ModelConfig, TrainConfig
 from engine.folders import data_folder
+from engine.precision import fastest_precision
 from engine.tokenizers import char_tokenizer
 
 BUDGETS = (60, 180)  # seconds of both cores
@@ -42,6 +43,7 @@ RECIPE = TrainConfig(
     warmup_steps=100,
     schedule="linear",
     weight_decay=0.1,
+    precision=fastest_precision(torch.device("cpu")),
 )
 # The best learning rate of nanoGPT for 60 s, on the first half of the validation text, with its own schedule
 # (of 1e-3, 2e-3 and 4e-3 at its own size, of 2e-3, 4e-3 and 8e-3 at that of Loupe); 180 s take the same.
@@ -197,7 +199,11 @@ def quick_jobs(learning: Learning) -> Iterator[tuple[str, Job]]:
 
 # What each part of the recipe is worth: one is added after the other, in the shorter budget, with one seed.
 DOCUMENTED_CONFIG = TrainConfig(
-    batch_size=12, learning_rate=1e-3, warmup_steps=100, schedule="cosine", min_lr_share=0.1
+    batch_size=12,
+    learning_rate=1e-3,
+    warmup_steps=100,
+    schedule="cosine",
+    min_lr_share=0.1,
 )
 LADDER: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # of the shape, of the recipe
     "Loupe's engine, nanoGPT's recipe": ({}, {}),
@@ -212,6 +218,7 @@ LADDER: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # of the shape, of
     ),
     "rotary positions": ({"positions": "rotary"}, {}),
     "previous token mixed in": ({"mix_previous": True}, {}),
+    "products in the precision that is fastest here": ({}, {"precision": RECIPE.precision}),
 }
 
 
@@ -221,6 +228,8 @@ def ladder() -> dict[str, Program]:
     for name, (of_shape, of_recipe) in LADDER.items():
         shape, recipe = replace(shape, **of_shape), replace(recipe, **of_recipe)
         found[name] = Program("Loupe", shape, recipe)
+    if recipe.precision != "bfloat16":  # the last step is none
+        found.popitem()
     return found
 
 

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -33,6 +34,7 @@ from engine.batches import clm_batch
 from engine.config import MOST_STEPS, ModelConfig, TrainConfig
 from engine.memory import keep_freed
 from engine.model import Transformer
+from engine.precision import has_units
 from engine.tokenizers import char_tokenizer
 from engine.training import Training
 
@@ -50,13 +52,20 @@ class Program:
         who: "Loupe", "nanoGPT", "transformers" or "plain PyTorch".
         threads: of PyTorch's own, for Loupe of Python's.
         options: where the peers and the text are.
+        rounded: whether matrix products are in bfloat16; peers then stand in `torch.autocast`.
         shape: of the model.
     """
 
     who: str
     threads: int
     options: Options
+    rounded: bool = False
     shape: ModelConfig = NANOGPT_CPU
+
+    @property
+    def name(self) -> str:
+        """With the precision, if it isn't float32."""
+        return f"{self.who}, bfloat16" if self.rounded else self.who
 
     def environment(self) -> dict[str, str]:
         """PyTorch as it comes, but for the number of threads; Loupe as its worker starts it."""
@@ -77,13 +86,15 @@ class Program:
         if self.who == "Loupe":
             torch.set_num_threads(1)
             keep_freed()
-            return loupe(shape, ids)
+            return loupe(shape, ids, rounded=self.rounded)
         torch.set_num_threads(self.threads)
         if self.who == "nanoGPT":
             assert self.options.nanogpt is not None
-            return nanogpt_training(self.options.nanogpt, shape, ids, Recipe()).step
-        make = transformers_training if self.who == "transformers" else plain_training
-        return make(shape, ids, Recipe()).step
+            step = nanogpt_training(self.options.nanogpt, shape, ids, Recipe()).step
+        else:
+            make = transformers_training if self.who == "transformers" else plain_training
+            step = make(shape, ids, Recipe()).step
+        return torch.autocast("cpu", torch.bfloat16)(step) if self.rounded else step
 
 
 def text_ids(options: Options, vocab_size: int) -> Tensor:
@@ -94,7 +105,9 @@ def text_ids(options: Options, vocab_size: int) -> Tensor:
     return torch.tensor(char_tokenizer(text).encode(text))
 
 
-def loupe(shape: ModelConfig, ids: Tensor, threads: int | None = None) -> Callable[[], float]:
+def loupe(
+    shape: ModelConfig, ids: Tensor, threads: int | None = None, *, rounded: bool = False
+) -> Callable[[], float]:
     """The same recipe in Loupe; the events are made as in every run, only looked at less often."""
     recipe, rare = Recipe(), MOST_STEPS
     training = Training(
@@ -109,6 +122,7 @@ def loupe(shape: ModelConfig, ids: Tensor, threads: int | None = None) -> Callab
             weight_decay=recipe.weight_decay,
             eval_every=rare,
             checkpoint_every=rare,
+            precision="bfloat16" if rounded else "float32",
         ),
         threads=threads,
     )
@@ -125,8 +139,9 @@ class Child:
     def __init__(self, program: Program) -> None:
         """Start it; ready after `SETTLE` steps."""
         options = {k: str(v) if isinstance(v, Path) else v for k, v in asdict(program.options).items()}
-        self._name = program.who
-        told = {"who": program.who, "threads": program.threads, "options": options}
+        self._name = program.name
+        told = {**asdict(program), "options": options}
+        del told["shape"]  # the same for all
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.training_speed", json.dumps(told)],
             cwd=ROOT,
@@ -157,7 +172,7 @@ def serve(told: str) -> None:
     options = given["options"]
     for name in ("nanogpt", "text", "models"):
         options[name] = None if options[name] is None else Path(options[name])
-    step = Program(given["who"], given["threads"], Options(**options)).stepper()
+    step = Program(**{**given, "options": Options(**options)}).stepper()
     for _ in range(SETTLE):
         step()
     for line in sys.stdin:
@@ -188,33 +203,33 @@ Speeds = dict[tuple[str, int, bool], list[float]]  # tokens/s of each round, by 
 def measured(programs: list[tuple[Program, bool]], rounds: int, steps: int = STEPS) -> Speeds:
     """Tokens a second of each program, with a busy neighbour or without, in each round."""
     tokens = Recipe().batch_size * NANOGPT_CPU.context_length
-    children = {(p.who, p.threads): Child(p) for p in {(p.who, p.threads): p for p, _ in programs}.values()}
-    speeds: Speeds = {(p.who, p.threads, busy): [] for p, busy in programs}
+    children = {(p.name, p.threads): Child(p) for p in {(p.name, p.threads): p for p, _ in programs}.values()}
+    speeds: Speeds = {(p.name, p.threads, busy): [] for p, busy in programs}
     try:
         for child in children.values():
             child.seconds(1)  # all are ready before the first turn
         for _ in range(rounds):
             for program, busy in programs:
                 with neighbour(busy):
-                    seconds = children[program.who, program.threads].seconds(steps)
-                speeds[program.who, program.threads, busy].append(steps * tokens / seconds)
+                    seconds = children[program.name, program.threads].seconds(steps)
+                speeds[program.name, program.threads, busy].append(steps * tokens / seconds)
     finally:
         for child in children.values():
             child.end()
     return speeds
 
 
-def faster(who: str, options: Options) -> tuple[Program, dict[str, float]]:
+def faster(who: str, options: Options, rounded: bool = False) -> tuple[Program, dict[str, float]]:
     """A program with the number of threads that suits it, and the milliseconds of a step with each number."""
     tried: dict[int, float] = {}
     for threads in (1, 2):
-        child = Child(Program(who, threads, options))
+        child = Child(Program(who, threads, options, rounded))
         try:
             tried[threads] = min(child.seconds(STEPS) for _ in range(2)) / STEPS
         finally:
             child.end()
-    told = {f"{who}, threads: {threads}, tried": round(1e3 * s, 2) for threads, s in tried.items()}
-    return Program(who, min(tried, key=lambda threads: tried[threads]), options), told
+    best = Program(who, min(tried, key=lambda threads: tried[threads]), options, rounded)
+    return best, {f"{best.name}, threads: {n}, tried": round(1e3 * s, 2) for n, s in tried.items()}
 
 
 def ratio(mine: list[float], theirs: list[float]) -> Spread:
@@ -249,6 +264,11 @@ def largest_difference(shape: ModelConfig) -> float:
     return found
 
 
+def best_of(speeds: dict[str, list[float]], who: str) -> list[float]:
+    """Of a program's precisions the one that is faster."""
+    return max((found for name, found in speeds.items() if name.split(",")[0] == who), key=median)
+
+
 def milliseconds(speeds: Speeds) -> dict[str, float]:
     """Of a step, for the file of results."""
     tokens = Recipe().batch_size * NANOGPT_CPU.context_length
@@ -274,27 +294,32 @@ def alone(options: Options) -> Row:
         programs = [Program("plain PyTorch", 1, options), Program("Loupe", 2, options)]
     else:
         programs = []
-        for who in ("Loupe", *reversed(peers)):
-            program, told = faster(who, options)
+        ways = (False, True) if has_units(torch.device("cpu")) else (False,)
+        for who, rounded in product(("Loupe", *reversed(peers)), ways):
+            program, told = faster(who, options, rounded)
             programs.append(program)
             tried |= told
     rounds, steps = (1, 2) if options.toy else (options.rounds, STEPS)
     speeds = measured([(program, False) for program in programs], rounds, steps)
-    of = {program.who: speeds[program.who, program.threads, False] for program in programs}
+    of = {program.name: speeds[program.name, program.threads, False] for program in programs}
+    mine, exact = best_of(of, "Loupe"), of["Loupe"]
     goals = [
-        Goal(f"x {who}", ratio(of["Loupe"], of[who]), goal)
+        Goal(f"x {who}", ratio(mine, best_of(of, who)), goal)
         for who, goal in (("nanoGPT", 1.2), ("transformers", 1.9))
         if who in peers
     ]
-    figures = {f"{p.who}, {p.threads} thread{'s'[: p.threads > 1]}": Spread.of(of[p.who]) for p in programs}
+    figures = {f"{p.name}, {p.threads} thread{'s'[: p.threads > 1]}": Spread.of(of[p.name]) for p in programs}
     notes = "" if options.nanogpt else "nanoGPT was left out: no checkout was given."
+    if mine is not exact:
+        said = [f"{ratio(exact, of[who]).median:.2f} x {who}" for who in peers]
+        notes += f" Each program in bfloat16 or float32, whichever is faster. In float32: {', '.join(said)}."
     return Row(
         "P1",
         "training, 0.8 M parameters, context 64, batch 12",
         "tokens/s",
         figures,
         goals,
-        notes,
+        notes.strip(),
         {"milliseconds": {**tried, **milliseconds(speeds)}, "difference": found},
     )
 
@@ -309,7 +334,7 @@ def beside_a_neighbour(options: Options) -> Row:
         programs += [(two, False), (plain, False), (one, True)]
     rounds, steps = (1, 2) if options.toy else (options.rounds, STEPS)
     speeds = measured(programs, rounds, steps)
-    mine, theirs, quiet = (speeds[p.who, p.threads, busy] for p, busy in programs[:3])
+    mine, theirs, quiet = (speeds[p.name, p.threads, busy] for p, busy in programs[:3])
     return Row(
         "P2",
         "the same with one core kept busy by somebody else",

@@ -49,6 +49,11 @@ def chosen_precision(wanted: str, device: torch.device) -> tuple[Precision, str]
     return "bfloat16", say("cpu_has_no_units")
 
 
+def fastest_precision(device: torch.device) -> Literal["auto", "bfloat16"]:
+    """What to ask for if only speed counts."""
+    return "bfloat16" if has_units(device) else "auto"
+
+
 def computing_in(precision: Precision, device: torch.device) -> AbstractContextManager[None]:
     """A `with` block in which matrix products are computed in this precision.
 
