@@ -117,7 +117,8 @@ def mask_tokens(
         split: shares of mask, random, unchanged among the chosen; they add up to 1.
 
     Raises:
-        ValueError: if `mask_prob` is 0 or above 1, the shares do not add up, or nothing may be hidden.
+        ValueError: if `mask_prob` is 0 or above 1, the shares do not add up, nothing may be hidden, or a
+            random token is wanted and there is no ordinary one.
     """
     if not 0 < mask_prob <= 1:
         raise ValueError(say("mask_prob_must_above", mask_prob=mask_prob))
@@ -134,6 +135,10 @@ def mask_tokens(
     fate = torch.rand(ids.shape, generator=generator)
     ordinary = torch.arange(vocab_size)
     ordinary = ordinary[~torch.isin(ordinary, special)]
+    if not len(ordinary):  # a published mask may be id 0, where only those below it are given
+        if split[1]:
+            raise ValueError(say("no_token_in_its_place"))
+        ordinary = torch.tensor([mask_id])
     random_ids = ordinary[torch.randint(len(ordinary), ids.shape, generator=generator)]
     inputs = torch.where(chosen & (fate < split[0]), mask_id, ids)
     inputs = torch.where(chosen & (fate >= split[0]) & (fate < split[0] + split[1]), random_ids, inputs)

@@ -115,6 +115,8 @@ def decode_upload(data: bytes, encoding: str | None = None) -> str:
         if encoding is None:
             raise UnknownEncoding(error.start, data[error.start]) from error
         raise ValueError(say("file_not_valid_byte", encoding=encoding, offset=error.start)) from error
+    if data.startswith(codecs.BOM_UTF8):  # where another encoding was chosen it reads as letters
+        text = text.removeprefix(codecs.BOM_UTF8.decode(encoding or "utf-8", "ignore"))
     control = sum(c < " " and c not in "\t\n\r\f\x1b" for c in text)
     if control > len(text) / 100:
         raise ValueError(say("file_not_text_too"))

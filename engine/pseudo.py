@@ -7,7 +7,7 @@ Conditionals given one by one may belong to no joint distribution: engine/pair_t
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from math import log
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -101,8 +101,15 @@ class TwoOrders:
 
     @property
     def apart(self) -> float:
-        """Logarithm of the first product over the second; 0 for a joint distribution."""
-        return log(self.a_first / self.b_first)
+        """Logarithm of the first product over the second; 0 for a joint distribution.
+
+        Infinite if one of them is 0 (a number too small for float64), NaN if both are.
+        """
+        first, second = (
+            sum(log(p) if p else -inf for p in pair)
+            for pair in ((self.a, self.b_after_a), (self.b, self.a_after_b))
+        )
+        return first - second
 
 
 @torch.no_grad()
@@ -247,11 +254,12 @@ def totals(
 def causal_total(model: Transformer, before: Sequence[int]) -> float:
     """The sum of p(a | before) p(b | before, a) over all V² pairs of next tokens: for a causal model, 1."""
     vocab_size = model.config.vocab_size
-    left = list(before)[-(model.config.context_length - 1) :]
+    most = model.config.context_length
+    left = list(before)[-max(1, most - 1) :]
     a = softmax(model(torch.tensor([left], device=model.device))[0, -1].float().cpu().numpy())
     total = 0.0
     for part in _parts(range(vocab_size), len(left) + 1, model):
-        rows = torch.tensor([[*left, v] for v in part], device=model.device)
+        rows = torch.tensor([[*left, v][-most:] for v in part], device=model.device)
         b_given_a = softmax(model(rows)[:, -1].float().cpu().numpy())
         total += float((a[part, None] * b_given_a).sum())
     return total

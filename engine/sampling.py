@@ -213,9 +213,12 @@ def generate(
         tell: called while many tokens of the prompt are read, see `Continuation.logits`.
 
     Raises:
-        ValueError: for an empty prompt, a masked model, settings out of range, or logits that are not finite.
+        ValueError: for an empty prompt, a masked model, settings out of range, fewer than 0 tokens, or logits
+            that are not finite.
     """
     check_sampling(temperature, top_k, top_p, min_p, repetition_penalty)
+    if n_tokens < 0:
+        raise ValueError(say("tokens_at_least_0", n=n_tokens))
     text = Continuation(model, ids, use_cache=use_cache, jump=jump, held=held)
     numbers = throws(n_tokens, secrets.randbits(32) if seed is None else seed, stream=stream, skip=skip)
 

@@ -127,6 +127,14 @@ def test_a_batch_of_special_tokens_only_is_refused():
         masked(torch.zeros(2, 4, dtype=torch.long), special_ids=(0,))
 
 
+def test_a_mask_of_id_0_hides_where_no_id_lies_below_it():
+    ids = torch.arange(1, 9)[None]
+    batch = masked(ids, mask_id=0, vocab_size=0, mask_prob=1.0, split=(1.0, 0.0, 0.0))
+    assert batch.inputs.tolist() == [[0] * 8] and batch.targets.tolist() == ids.tolist()
+    with pytest.raises(ValueError, match="Hide with the mask alone"):
+        masked(ids, mask_id=0, vocab_size=0)
+
+
 def test_m04_random_replacements_are_all_the_ordinary_ids_and_no_special_one():
     ids = torch.full((300, 100), 9)
     batch = masked(ids, special_ids=(0, 1, 2, 3), mask_id=4, mask_prob=0.9)

@@ -27,7 +27,13 @@ def test_t08_a_byte_order_mark_is_no_part_of_the_text(data):
 
 
 @pytest.mark.parametrize(
-    ("data", "encoding"), [(b"\xff\xfeh\x00i\x00", "utf-16-le"), (b"\xef\xbb\xbfhi", "utf-8")]
+    ("data", "encoding"),
+    [
+        (b"\xff\xfeh\x00i\x00", "utf-16-le"),
+        (b"\xef\xbb\xbfhi", "utf-8"),
+        (b"\xef\xbb\xbfhi", "cp1252"),
+        (b"\xef\xbb\xbfhi", "latin-1"),
+    ],
 )
 def test_t08_nor_when_the_encoding_was_chosen_by_hand(data, encoding):
     assert decode_upload(data, encoding) == "hi"

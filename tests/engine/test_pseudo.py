@@ -1,5 +1,7 @@
 """Products of masked conditionals: pseudo-log-likelihood, two orders, totals; against sums by hand."""
 
+import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -96,6 +98,15 @@ def test_the_same_sum_of_a_causal_model_is_1() -> None:
     model = tiny("clm")
     assert causal_total(model, [1, 2]) == pytest.approx(1, abs=1e-5)
     assert causal_total(model, [1, 2, 3, 4, 5] * 4) == pytest.approx(1, abs=1e-5)
+    short = Transformer(replace(model.config, context_length=1))
+    assert causal_total(short, [1, 2]) == pytest.approx(1, abs=1e-5)
+
+
+def test_orders_so_unlikely_that_a_product_is_0() -> None:
+    assert TwoOrders(1e-200, 1e-200, 1e-200, 1e-190).apart == pytest.approx(-10 * math.log(10))
+    assert TwoOrders(0.5, 0.5, 0.5, 0.0).apart == math.inf
+    assert TwoOrders(0.0, 0.5, 0.5, 0.5).apart == -math.inf
+    assert math.isnan(TwoOrders(0.0, 0.5, 0.5, 0.0).apart)
 
 
 def test_too_much_to_read_is_refused_with_the_numbers() -> None:

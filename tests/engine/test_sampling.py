@@ -194,6 +194,13 @@ def test_the_line_shows_where_a_number_falls():
 # -- continuing a text ---------------------------------------------------------------------------------------
 
 
+def test_fewer_than_0_tokens_are_refused(small_model):
+    model = small_model()
+    assert list(generate(model, [1, 2], n_tokens=0)) == []
+    with pytest.raises(ValueError, match="-1 tokens can't be written"):
+        next(generate(model, [1, 2], n_tokens=-1))
+
+
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary"])
 def test_k01_cached_and_uncached_texts_are_equal_far_past_the_context(small_model, positions):
     model = small_model(context_length=12, positions=positions)
