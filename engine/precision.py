@@ -1,9 +1,9 @@
 """Mixed precision: matrix products in 16 bits where the hardware gains from it, all that adds up in 32.
 
 bfloat16 keeps the range of float32 and 8 of its 24 bits of precision (Kalamkar et al. 2019,
-arXiv:1905.12322). `torch.autocast` casts the inputs of matrix products and attention only. Weights,
-gradients, the loss and the optimizer's moments stay float32: a small update of a weight of 16 bits would
-often round to no change at all (Micikevicius et al. 2017, arXiv:1710.03740, §3.1).
+arXiv:1905.12322). `torch.autocast` casts the inputs of matrix products, on a GPU also those of attention.
+Weights, gradients, the loss and the optimizer's moments stay float32: a small update of a weight of 16 bits
+would often round to no change at all (Micikevicius et al. 2017, arXiv:1710.03740, §3.1).
 """
 
 from collections.abc import Iterator

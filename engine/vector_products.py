@@ -126,6 +126,7 @@ def reading_ahead_pays(matrices: Sequence[Tensor]) -> bool:
 
     The numbers are the same either way, so that a moment in which something else ran does no harm.
     """
+    matrices = [matrix for matrix in matrices if matrix.is_contiguous()]
     if sum(matrix.numel() * matrix.element_size() for matrix in matrices) < LARGE:
         return False
     threads = torch.get_num_threads()
@@ -151,7 +152,7 @@ def _measured(matrices: Sequence[Tensor]) -> bool:
 
     with torch.inference_mode():
         found = [products(lines) for lines in ways]
-        if not all(torch.equal(a, b) for a, b in zip(*found, strict=True)):
+        if not all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(*found, strict=True)):
             return False
         exact, ahead = least_seconds([lambda: products(ways[0]), lambda: products(ways[1])], TURNS)
     return ahead < LESS * exact
@@ -173,9 +174,10 @@ def line_of(module: nn.Module, ahead: bool) -> Line:
 
     Args:
         module: it.
-        ahead: whether the weights of a `nn.Linear` are read ahead.
+        ahead: whether the weights of a `nn.Linear` are read ahead, if they lie in a line.
     """
     if not isinstance(module, nn.Linear):
         line: Any = module
         return line
-    return (ReadAhead if ahead else Exact)(module.weight, module.bias)
+    in_a_line = ahead and module.weight.is_contiguous()
+    return (ReadAhead if in_a_line else Exact)(module.weight, module.bias)

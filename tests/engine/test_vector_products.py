@@ -103,6 +103,24 @@ def test_it_is_measured_once(
     assert len(asked) == 1 and measured == {torch.get_num_threads(): pays}
 
 
+def test_a_model_that_diverged_decides_nothing_for_others(
+    monkeypatch: pytest.MonkeyPatch, measured: dict[int, bool]
+) -> None:
+    monkeypatch.setattr(vector_products, "LARGE", 1000)
+    monkeypatch.setattr(vector_products, "least_seconds", lambda works, turns: [1.0, 0.5])
+    assert reading_ahead_pays([some(384, 384).fill_(torch.nan)])
+
+
+def test_weights_that_do_not_lie_in_a_line_are_multiplied_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, measured: dict[int, bool]
+) -> None:
+    linear, x = nn.Linear(384, 1536, bias=False).requires_grad_(False), some(384)
+    linear.weight = nn.Parameter(some(384, 1536).t(), requires_grad=False)
+    monkeypatch.setattr(vector_products, "LARGE", 1000)
+    assert not reading_ahead_pays([linear.weight])
+    assert torch.equal(line_of(linear, True).of(x), torch.mv(linear.weight, x))
+
+
 def test_where_the_numbers_would_differ_it_is_not_used(
     monkeypatch: pytest.MonkeyPatch, measured: dict[int, bool]
 ) -> None:
