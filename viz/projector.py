@@ -6,6 +6,9 @@ import plotly.graph_objects as go
 
 FACTOR = 1.35  # of letters
 TALLER = 1.3  # of the figure, so that rows keep their distance
+LEANING, UPRIGHT = -45, -90  # degrees of labels below or above columns
+LEAN = 10  # columns: in more than these, larger letters that lean would run into each other
+_LETTER = 10  # pixels of a larger one
 
 
 def enlarge(fig: go.Figure) -> go.Figure:
@@ -26,6 +29,11 @@ def enlarge(fig: go.Figure) -> go.Figure:
                 made.layout[name] = round(made.layout[name] * TALLER)
     elif made.layout.height:  # the screen's width bounds such a picture: it needs room for its letters alone
         made.layout.height += sum((margin[side] or 0) - (before[side] or 0) for side in ("t", "b"))
+    for axis in made.select_xaxes({"tickangle": LEANING}):
+        if len(axis.ticktext or ()) > LEAN:
+            axis.tickangle = UPRIGHT
+            if made.layout.height:  # they were 0.7 of their length high
+                made.layout.height += round(0.3 * _LETTER * max(map(len, axis.ticktext)))
     return made
 
 

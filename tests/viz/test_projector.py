@@ -1,6 +1,7 @@
 """Figures for a projector: every letter larger, the same numbers."""
 
 import plotly.graph_objects as go
+import pytest
 
 from viz.projector import FACTOR, enlarge
 
@@ -18,6 +19,16 @@ def test_all_letters_grow_and_the_numbers_stay() -> None:
     assert list(made.data[0].y) == [0.25, 0.75]
     assert made.layout.height > 400 and made.layout.margin.l > 10
     assert fig.layout.font.size == 14 and fig.data[0].textfont.size == 12, "the figure itself stays"
+
+
+@pytest.mark.parametrize(("n", "angle"), [(10, -45), (11, -90)])
+def test_many_names_that_lean_stand_upright(n: int, angle: int) -> None:
+    fig = go.Figure(go.Heatmap(z=[[0.0] * n]), layout={"height": 400})
+    fig.update_xaxes(tickvals=list(range(n)), ticktext=["princess"] * n, tickangle=-45)
+    fig.update_yaxes(scaleanchor="x")
+    made = enlarge(fig)
+    assert made.layout.xaxis.tickangle == angle and fig.layout.xaxis.tickangle == -45
+    assert made.layout.height == 400 + (24 if angle == -90 else 0)
 
 
 def test_a_square_grows_only_by_its_letters() -> None:
