@@ -129,7 +129,7 @@ def _columns() -> dict[str, Any]:
         say("column.exercises"): config.ProgressColumn(
             min_value=0, max_value=len(IDS), format=f"%d / {len(IDS)}"
         ),
-        say("column.best"): config.NumberColumn(format="%.3f", help=say("best_help")),
+        say("column.best"): config.NumberColumn(format="%.4g", help=say("best_help")),
         say("column.active"): config.DatetimeColumn(format="distance"),
     }
 

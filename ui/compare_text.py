@@ -212,7 +212,7 @@ def _called(name: str, ref: ModelRef) -> str:
 def totals_columns(unit: str) -> dict[str, Any]:
     """How the columns of `totals` are written: numbers of one kind with equal digits, to the right."""
     names = (say("column.surprise", unit=unit), say("column.loss"), say("column.bits"))
-    columns: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.4f") for name in names}
+    columns: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.5g") for name in names}
     return columns | {say("column.perplexity"): st.column_config.TextColumn(alignment="right")}
 
 

@@ -258,9 +258,9 @@ def _distance(chosen: Chosen, layer: int, head: int) -> None:
         hide_index=True,
         column_config={
             "both": say("column.both"),
-            "together": st.column_config.NumberColumn(say("column.together"), format="%.5f"),
+            "together": st.column_config.NumberColumn(say("column.together"), format="%.5g"),
             "query": say("column.query"),
-            "alone": st.column_config.NumberColumn(say("column.alone"), format="%.5f"),
+            "alone": st.column_config.NumberColumn(say("column.alone"), format="%.5g"),
         },
         key="embeddings_shifts",
     )

@@ -158,7 +158,7 @@ def _rescored(both: Both, found: Rescored) -> None:
         table |= {logs[0]: list(first), logs[1]: list(rest)}
     table[logs[2]] = [float(x) for x in found.log_probs[:_SHOWN]]
     table[say("column.share")] = [float(x) for x in shares[:_SHOWN]]
-    config = {name: st.column_config.NumberColumn(format="%.3f") for name in logs}
+    config = {name: st.column_config.NumberColumn(format="%.4g") for name in logs}
     config[say("column.share")] = st.column_config.NumberColumn(format="%.4g")
     st.dataframe(table, hide_index=True, column_config=config, key="masking_fill_tried")
     if found.exact:

@@ -65,7 +65,7 @@ def table(ref: ModelRef, text: str, trace: Trace, chosen: tuple[int, int], grid:
         hide_index=True,
         height=min(36 * (n + 1), 260),
         column_config={
-            title[name]: st.column_config.NumberColumn(format="%.3f", help=meaning(name, trace.objective))
+            title[name]: st.column_config.NumberColumn(format="%.3g", help=meaning(name, trace.objective))
             for name in shown
         },
         key=TABLE,

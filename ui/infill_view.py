@@ -180,7 +180,7 @@ def _table(names: list[str], made: Tried, rows: list[int]) -> None:
     if one:
         columns |= {logs[0]: left[rows].tolist(), logs[1]: (total - left)[rows].tolist()}
     columns |= {logs[2]: total[rows].tolist(), say("column.share"): shares[rows].tolist()}
-    config = {name: st.column_config.NumberColumn(format="%.3f") for name in logs}
+    config = {name: st.column_config.NumberColumn(format="%.4g") for name in logs}
     config[say("column.share")] = st.column_config.NumberColumn(format="%.4g")
     st.dataframe(columns, hide_index=True, column_config=config, key="masking_infill_table")
     if one:

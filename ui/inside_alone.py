@@ -148,7 +148,7 @@ def draw(looked: Looked) -> None:
                 say("column.change"): [a.change for a in rows],
             },
             hide_index=True,
-            column_config={say("column.change"): st.column_config.NumberColumn(format="%+.4f")},
+            column_config={say("column.change"): st.column_config.NumberColumn(format="%+.4g")},
             height=250,
             key="inside_rank_table",
         )
