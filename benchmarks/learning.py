@@ -43,8 +43,9 @@ RECIPE = TrainConfig(
     warmup_steps=100,
     schedule="linear",
     weight_decay=0.1,
-    precision=fastest_precision(torch.device("cpu")),
 )
+# In the shorter time more steps learn more; in the longer they no longer do.
+SHORT_RECIPE = replace(RECIPE, precision=fastest_precision(torch.device("cpu")))
 # The best learning rate of nanoGPT for 60 s, on the first half of the validation text, with its own schedule
 # (of 1e-3, 2e-3 and 4e-3 at its own size, of 2e-3, 4e-3 and 8e-3 at that of Loupe); 180 s take the same.
 TUNED = {"own": {60: 4e-3, 180: 4e-3}, "same": {60: 4e-3, 180: 4e-3}}
@@ -57,12 +58,13 @@ LEAST_BELOW = 0.05  # nats that Loupe is to be below the better of the tuned pee
 
 def programs(budget: float) -> dict[str, Program]:
     """Everything that learns the characters in this budget."""
-    shape, tuned = (SHAPE, BUDGETS[1]) if budget > BUDGETS[0] else (SHORT_SHAPE, BUDGETS[0])
+    long = budget > BUDGETS[0]
+    shape, recipe, tuned = (SHAPE, RECIPE, BUDGETS[1]) if long else (SHORT_SHAPE, SHORT_RECIPE, BUDGETS[0])
     own, same = (Recipe(learning_rate=TUNED[which][tuned]) for which in ("own", "same"))
     names = ("vocab_size", "context_length", "n_layer", "n_head", "d_model", "bias")
     plain = ModelConfig(**{name: getattr(shape, name) for name in names})
     return {
-        LOUPE: Program("Loupe", shape, RECIPE),
+        LOUPE: Program("Loupe", shape, recipe),
         DOCUMENTED: Program("nanoGPT", NANOGPT_CPU, Recipe()),
         OWN: Program("nanoGPT", NANOGPT_CPU, own),
         SAME: Program("nanoGPT", plain, replace(same, batch_size=RECIPE.batch_size)),
@@ -218,12 +220,12 @@ LADDER: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # of the shape, of
     ),
     "rotary positions": ({"positions": "rotary"}, {}),
     "previous token mixed in": ({"mix_previous": True}, {}),
-    "products in the precision that is fastest here": ({}, {"precision": RECIPE.precision}),
+    "products in the precision that is fastest here": ({}, {"precision": SHORT_RECIPE.precision}),
 }
 
 
 def ladder() -> dict[str, Program]:
-    """From nanoGPT's recipe to Loupe's, one change at a time; the last one is `SHORT_SHAPE` and `RECIPE`."""
+    """From nanoGPT's recipe to Loupe's, one change at a time, up to `SHORT_SHAPE` and `SHORT_RECIPE`."""
     found, shape, recipe = {}, NANOGPT_CPU, DOCUMENTED_CONFIG
     for name, (of_shape, of_recipe) in LADDER.items():
         shape, recipe = replace(shape, **of_shape), replace(recipe, **of_recipe)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import learning, learning_runs, learning_stories
-from benchmarks.learning import LOUPE, OWN, RECIPE, SAME, SHAPE, SHORT_SHAPE, Learning, Program
+from benchmarks.learning import LOUPE, OWN, RECIPE, SAME, SHAPE, SHORT_RECIPE, SHORT_SHAPE, Learning, Program
 from benchmarks.learning_runs import Parts
 from benchmarks.learning_stories import Stories, steps_at
 from benchmarks.rows import Options
@@ -26,7 +26,7 @@ def test_a_finished_part_is_never_done_again(tmp_path):
 
 def test_the_last_of_the_single_changes_is_the_recipe():
     *_, last = learning.ladder().values()
-    assert last.shape == SHORT_SHAPE and last.told() == Program("Loupe", SHORT_SHAPE, RECIPE).told()
+    assert last.shape == SHORT_SHAPE and last.told() == Program("Loupe", SHORT_SHAPE, SHORT_RECIPE).told()
 
 
 def test_steps_that_fit_follow_from_the_ruler(tmp_path, monkeypatch):
@@ -53,6 +53,21 @@ def test_programs_with_other_rates_share_one_speed():
     wider = replace(one, shape=replace(SHAPE, d_model=64))
     told = [learning._shape_of_speed(program) for program in (one, other, wider)]
     assert told[0] == told[1] != told[2]
+
+
+def test_another_precision_has_a_speed_of_its_own():
+    plain, rounded = (
+        Program("Loupe", SHAPE, replace(RECIPE, precision=precision)) for precision in ("auto", "bfloat16")
+    )
+    assert learning._shape_of_speed(plain) != learning._shape_of_speed(rounded)
+
+
+def test_without_units_for_16_bits_the_ladder_is_a_step_shorter(monkeypatch):
+    names = list(learning.LADDER)
+    for precision, wanted in (("auto", names[:-1]), ("bfloat16", names)):
+        steps = {**learning.LADDER, names[-1]: ({}, {"precision": precision})}
+        monkeypatch.setattr(learning, "LADDER", steps)
+        assert list(learning.ladder()) == wanted
 
 
 def test_goals_compare_seed_with_seed():
