@@ -70,9 +70,10 @@ def stepper(folder: Path, step: int) -> Stepper:
         (CONFIG, {"objective": "mlm"}),
         (CONFIG, {"dropout": 0.3}),
         (replace(CONFIG, optimizer="muon", grad_clip=0.5), {}),
+        (replace(CONFIG, optimizer="muon", precision="bfloat16"), {"positions": "rotary"}),
         (replace(CONFIG, moments=3), {}),
     ],
-    ids=["clm", "mlm", "dropout", "muon", "from step 0"],
+    ids=["clm", "mlm", "dropout", "muon", "16 bits", "from step 0"],
 )
 def test_it_is_the_very_step_of_the_run(tmp_path: Path, config: TrainConfig, shape: dict) -> None:
     folder, events = run_with_checkpoints(tmp_path, config, **shape)
