@@ -22,7 +22,7 @@ from engine.cache import KVCache
 from engine.compact import LARGEST, round_rows
 from engine.decoding import Decoder, fits
 from engine.model import Transformer
-from engine.vector_products import LARGE, flat, pieces, reading_ahead_pays
+from engine.vector_products import LARGE, Measured, flat, pieces, reading_ahead_pays
 from engine.windows import cut, score_parts
 from wording import words
 
@@ -200,22 +200,11 @@ def _products_are_exact() -> bool:
     return torch.allclose(found, rows.float() @ whole.float().t(), rtol=1e-6)
 
 
-_measured: list[bool] = []  # what each measurement said
-_TRIES = 3
 _HOPELESS = 50  # times as slow as float32: without instructions for it a product can take 200 times as long
 
 
-def _products_are_fast() -> bool:
-    """Whether they take less time than those of float32; without instructions for them they take far more.
-
-    A measurement in a busy moment may miss it, so a no is measured again, a few times in a process's life.
-    """
-    if not any(_measured) and len(_measured) < _TRIES:
-        _measured.append(_faster_now())
-    return any(_measured)
-
-
 def _faster_now() -> bool:
+    """Whether they take less time than those of float32; without instructions for them they take far more."""
     exact = nn.Linear(2048, 2048, bias=False).requires_grad_(False)
     rounded, head, x = Rounded(exact), RoundedHead(exact), torch.ones(2048)
     row, split = rounded.ready(x), head.ready(x)
@@ -231,6 +220,9 @@ def _faster_now() -> bool:
         if max(least) > _HOPELESS * least[0]:
             return False
     return max(least[1:]) < least[0]
+
+
+_products_are_fast = Measured(_faster_now)
 
 
 @dataclass(frozen=True, eq=False)

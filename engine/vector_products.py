@@ -19,7 +19,8 @@ PIECE = 768 * 1024  # bytes that are read at once: a core's own cache holds them
 ROWS = 16  # a piece has a multiple of so many, as products take some rows together
 LARGE = 16 * 1024 * 1024  # bytes of all matrices, from which on they may not stay in a cache
 MEASURED = 64 * 1024 * 1024  # bytes that are enough to measure with
-TURNS, LESS = 4, 0.9  # of each way when it is measured; the share of the time from which on it pays
+TURNS = 5  # of each way when it is measured
+TRIES = 3  # measurements before a no is believed
 
 
 class Line(Protocol):
@@ -122,23 +123,40 @@ def flat(matrix: Tensor) -> Tensor:
 
 
 def reading_ahead_pays(matrices: Sequence[Tensor]) -> bool:
-    """Whether `ReadAhead` is faster here, for a model with these matrices: measured once in a process.
+    """Whether `ReadAhead` is faster here, for a model with these matrices.
 
-    The numbers are the same either way, so that a moment in which something else ran does no harm.
+    It is measured once in a process. The numbers are the same either way, so that a busy moment does no harm.
     """
     matrices = [matrix for matrix in matrices if matrix.is_contiguous()]
     if sum(matrix.numel() * matrix.element_size() for matrix in matrices) < LARGE:
         return False
-    threads = torch.get_num_threads()
-    if threads not in _known:
-        _known[threads] = _measured(matrices)
-    return _known[threads]
+    return _known.setdefault(torch.get_num_threads(), Measured(_faster))(matrices)
 
 
-_known: dict[int, bool] = {}  # by the number of threads that an operation has
+class Measured:
+    """Whether something is faster here, found by measuring.
+
+    A busy moment may hide it, so a no is measured again, a few times in a process's life.
+
+    Args:
+        faster: measures, with what it is called with.
+    """
+
+    def __init__(self, faster: Callable[..., bool]) -> None:
+        self._faster = faster
+        self.said: list[bool] = []
+
+    def __call__(self, *about: Any) -> bool:
+        """What is known by now."""
+        if not any(self.said) and len(self.said) < TRIES:
+            self.said.append(self._faster(*about))
+        return any(self.said)
 
 
-def _measured(matrices: Sequence[Tensor]) -> bool:
+_known: dict[int, Measured] = {}  # by the number of threads that an operation has
+
+
+def _faster(matrices: Sequence[Tensor]) -> bool:
     some, size = list[Tensor](), 0
     for matrix in matrices:
         if size < MEASURED:
@@ -155,7 +173,7 @@ def _measured(matrices: Sequence[Tensor]) -> bool:
         if not all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(*found, strict=True)):
             return False
         exact, ahead = least_seconds([lambda: products(ways[0]), lambda: products(ways[1])], TURNS)
-    return ahead < LESS * exact
+    return ahead < exact
 
 
 def least_seconds(works: Sequence[Callable[[], object]], turns: int) -> list[float]:

@@ -133,17 +133,6 @@ def test_who_can_not_write_with_8_bits_says_why(monkeypatch: pytest.MonkeyPatch)
     assert "another device" in trouble(causal.to("meta"))
 
 
-def test_a_busy_moment_does_not_decide_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = iter([False, True])
-    monkeypatch.setattr(eight, "_measured", [])
-    monkeypatch.setattr(eight, "_faster_now", lambda: next(said))
-    assert [eight._products_are_fast() for _ in range(4)] == [False, True, True, True]
-    monkeypatch.setattr(eight, "_measured", [])
-    monkeypatch.setattr(eight, "_faster_now", lambda: False)
-    assert not any(eight._products_are_fast() for _ in range(5))
-    assert len(eight._measured) == 3, "and where they are slow it is not measured for ever"
-
-
 @pytest.mark.parametrize("slow", [Rounded, RoundedHead])
 def test_one_slow_kind_of_product_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch, slow: Any) -> None:
     """Some processors have instructions for one of the two only: the logits alone then took a second each."""

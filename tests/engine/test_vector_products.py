@@ -1,5 +1,8 @@
 """A matrix times one vector: reading it ahead changes no number, and is used where it is faster."""
 
+import gc
+import weakref
+
 import pytest
 import torch
 from torch import nn
@@ -9,7 +12,16 @@ from engine.cache import KVCache
 from engine.decoding import Decoder
 from engine.eight_bits import Rounded
 from engine.model import Transformer
-from engine.vector_products import Exact, ReadAhead, flat, least_seconds, line_of, pieces, reading_ahead_pays
+from engine.vector_products import (
+    Exact,
+    Measured,
+    ReadAhead,
+    flat,
+    least_seconds,
+    line_of,
+    pieces,
+    reading_ahead_pays,
+)
 from tests.engine.small_training import tiny
 
 SHAPES = [(1536, 384), (384, 1536), (1000, 400), (7, 30_000), (1, 500_000), (3, 5)]
@@ -25,9 +37,9 @@ def close(a: torch.Tensor, b: torch.Tensor) -> None:
 
 
 @pytest.fixture
-def measured(monkeypatch: pytest.MonkeyPatch) -> dict[int, bool]:
+def measured(monkeypatch: pytest.MonkeyPatch) -> dict[int, Measured]:
     """What was measured in this process is forgotten."""
-    known: dict[int, bool] = {}
+    known: dict[int, Measured] = {}
     monkeypatch.setattr(vector_products, "_known", known)
     return known
 
@@ -82,14 +94,20 @@ def test_eight_bits_read_ahead_are_the_same() -> None:
         close(a, b)
 
 
-def test_a_small_model_is_not_measured(measured: dict[int, bool]) -> None:
+def test_a_small_model_is_not_measured(measured: dict[int, Measured]) -> None:
     assert not reading_ahead_pays([some(384, 384)])
     assert not measured
 
 
-@pytest.mark.parametrize(("seconds", "pays"), [([1.0, 0.5], True), ([1.0, 0.95], False), ([0.5, 1.0], False)])
-def test_it_is_measured_once(
-    monkeypatch: pytest.MonkeyPatch, measured: dict[int, bool], seconds: list[float], pays: bool
+@pytest.mark.parametrize(
+    ("seconds", "pays", "times"), [([1.0, 0.5], True, 1), ([1.0, 0.95], True, 1), ([0.5, 1.0], False, 3)]
+)
+def test_it_is_measured_once_and_a_no_a_few_times(
+    monkeypatch: pytest.MonkeyPatch,
+    measured: dict[int, Measured],
+    seconds: list[float],
+    pays: bool,
+    times: int,
 ) -> None:
     asked = []
 
@@ -99,12 +117,33 @@ def test_it_is_measured_once(
 
     monkeypatch.setattr(vector_products, "LARGE", 1000)
     monkeypatch.setattr(vector_products, "least_seconds", told)
-    assert [reading_ahead_pays([some(384, 384)]) for _ in range(3)] == [pays] * 3
-    assert len(asked) == 1 and measured == {torch.get_num_threads(): pays}
+    assert [reading_ahead_pays([some(384, 384)]) for _ in range(5)] == [pays] * 5
+    assert len(asked) == times and list(measured) == [torch.get_num_threads()]
+
+
+def test_a_busy_moment_does_not_decide_for_good() -> None:
+    said = iter([False, True])
+    faster = Measured(lambda: next(said))
+    assert [faster() for _ in range(4)] == [False, True, True, True]
+    slow = Measured(lambda: False)
+    assert not any(slow() for _ in range(5))
+    assert len(slow.said) == 3, "and where it is slower it is not measured for ever"
+
+
+def test_measuring_keeps_no_weights_alive(
+    monkeypatch: pytest.MonkeyPatch, measured: dict[int, Measured]
+) -> None:
+    monkeypatch.setattr(vector_products, "LARGE", 1000)
+    matrix = some(384, 384)
+    gone = weakref.ref(matrix)
+    reading_ahead_pays([matrix])
+    del matrix
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_model_that_diverged_decides_nothing_for_others(
-    monkeypatch: pytest.MonkeyPatch, measured: dict[int, bool]
+    monkeypatch: pytest.MonkeyPatch, measured: dict[int, Measured]
 ) -> None:
     monkeypatch.setattr(vector_products, "LARGE", 1000)
     monkeypatch.setattr(vector_products, "least_seconds", lambda works, turns: [1.0, 0.5])
@@ -112,7 +151,7 @@ def test_a_model_that_diverged_decides_nothing_for_others(
 
 
 def test_weights_that_do_not_lie_in_a_line_are_multiplied_as_they_are(
-    monkeypatch: pytest.MonkeyPatch, measured: dict[int, bool]
+    monkeypatch: pytest.MonkeyPatch, measured: dict[int, Measured]
 ) -> None:
     linear, x = nn.Linear(384, 1536, bias=False).requires_grad_(False), some(384)
     linear.weight = nn.Parameter(some(384, 1536).t(), requires_grad=False)
@@ -122,7 +161,7 @@ def test_weights_that_do_not_lie_in_a_line_are_multiplied_as_they_are(
 
 
 def test_where_the_numbers_would_differ_it_is_not_used(
-    monkeypatch: pytest.MonkeyPatch, measured: dict[int, bool]
+    monkeypatch: pytest.MonkeyPatch, measured: dict[int, Measured]
 ) -> None:
     monkeypatch.setattr(vector_products, "LARGE", 1000)
     monkeypatch.setattr(vector_products, "least_seconds", lambda works, turns: [1.0, 0.1])
