@@ -9,11 +9,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import streamlit as st
 
-from ui import lesson_strip, nav, resources, server_log, sidebar, widget_values
+from ui import lesson_strip, nav, resources, server_log, sidebar, two_runs, widget_values
 
 FRAME = Path(__file__).parent / "ui" / "frame.css"
 
 widget_values.guard()
+two_runs.guard()
 nav.mark_app()
 page = st.navigation(nav.pages(), position="top")
 st.set_page_config(page_title=f"{page.title} · Loupe", page_icon="🔍", layout="wide")

@@ -55,13 +55,17 @@ def warm_up() -> threading.Thread:
 
 
 def _import_engine() -> None:
-    import torch
+    try:
+        import torch
 
-    torch.set_num_threads(1)  # the second core belongs to training: two threads there are slower than one
-    import engine.checkpoints
-    import engine.sampling
-    import engine.trace  # noqa: F401
-
+        torch.set_num_threads(1)  # the second core belongs to training: two threads there are slower than one
+        import engine.checkpoints
+        import engine.sampling
+        import engine.trace  # noqa: F401
+    except RuntimeError:
+        if threading.main_thread().is_alive():
+            raise
+        return  # the server was ended meanwhile: torch can't be loaded any more, and nobody waits for it
     gc.collect()
     gc.freeze()  # what is loaded by now stays: no later collection has to walk through it
 
