@@ -31,14 +31,38 @@ def session(times: int) -> SessionState:
     return state
 
 
-def test_keys_are_listed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RuntimeError, match="changed size"):
-        session(3)._keys()
-    monkeypatch.setattr(SessionState, "_keys", SessionState._keys)  # undone at the end
+@pytest.fixture
+def guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undone at the end."""
+    for name in ("_keys", "filtered_state"):
+        monkeypatch.setattr(SessionState, name, SessionState.__dict__[name])
     two_runs.guard()
+
+
+def test_without_it_the_other_run_would_end_in_an_error() -> None:
+    with pytest.raises(RuntimeError, match="changed size"):
+        two_runs._keys(session(3))
+
+
+@pytest.mark.usefixtures("guarded")
+def test_keys_are_listed_again() -> None:
     assert "a" in session(3)._keys()
     with pytest.raises(RuntimeError, match="changed size"):
-        session(two_runs.TRIES + 1)._keys()
+        session(100 * two_runs.TRIES)._keys()
+
+
+@pytest.mark.usefixtures("guarded")
+def test_a_key_that_the_other_run_takes_away_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = SessionState()
+    state._new_session_state.update(gone=1, stays=2)
+    read = SessionState.__getitem__
+
+    def taken(self: SessionState, key: str) -> object:
+        self._new_session_state.pop("gone", None)  # the other run, after the keys were listed
+        return read(self, key)
+
+    monkeypatch.setattr(SessionState, "__getitem__", taken)
+    assert state.filtered_state == {"stays": 2}
 
 
 def test_the_frame_has_patience_before_anything_else() -> None:
